@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
+use baton_protocol::domain::TaskId;
 use baton_protocol::signature::webhook::{
     ID_HEADER, SIGNATURE_HEADER, SignedHeaders, TIMESTAMP_HEADER, WebhookSecret, is_webhook_id, verify,
 };
@@ -77,9 +78,13 @@ pub struct WebhookVerifier {
     tokens: Vec<String>,
     keys: Option<WebhookKeys>,
     audiences: Vec<String>,
+    expected: Option<Expected>,
     tolerance: Duration,
     seen: Arc<Seen>,
 }
+
+/// Whether a task is one of those that calls may be about.
+type Expected = Arc<dyn Fn(&TaskId) -> bool + Send + Sync>;
 
 /// A call that was verified. Its event counts as seen after [`done`](Self::done). If it is dropped before that, because it
 /// could not be handled, the agent's next attempt is accepted again.
@@ -128,6 +133,7 @@ impl WebhookVerifier {
             tokens: Vec::new(),
             keys: None,
             audiences: Vec::new(),
+            expected: None,
             tolerance: TOLERANCE,
             seen: Arc::default(),
         }
@@ -155,6 +161,23 @@ impl WebhookVerifier {
     /// `https://hooks.example`. Without it, another receiver of the same agent's calls can pass them on to this one.
     pub fn audience(mut self, origin: impl Into<String>) -> Self {
         self.audiences.push(origin.into());
+        self
+    }
+
+    /// Calls have to be about a task for which this is true, such as one that the receiver has started and that is not done.
+    /// The specification wants receivers to check that; without it a call may be about any task of the agent's.
+    ///
+    /// ```
+    /// # use baton_client::protocol::domain::TaskId;
+    /// # use std::collections::HashSet;
+    /// # use std::sync::{Arc, Mutex};
+    /// let started: Arc<Mutex<HashSet<TaskId>>> = Arc::default();
+    /// let tasks = Arc::clone(&started);
+    /// let verifier = baton_client::WebhookVerifier::with_token("a long secret")
+    ///     .tasks(move |task| tasks.lock().unwrap().contains(task));
+    /// ```
+    pub fn tasks(mut self, expected: impl Fn(&TaskId) -> bool + Send + Sync + 'static) -> Self {
+        self.expected = Some(Arc::new(expected));
         self
     }
 
@@ -203,6 +226,7 @@ impl WebhookVerifier {
         let sent = self.check_signature(headers, body, now)?;
         let sent = self.check_jwt(headers, body, now)?.or(sent);
         let mut notification = Notification::read_unverified(body)?;
+        self.check_task(&notification)?;
         // An id of a call that is not signed is as good as the token: whoever has it can make up others.
         notification.id = one(headers, ID_HEADER).filter(|id| is_webhook_id(id)).map(str::to_owned);
         notification.sent = sent.map(|sent| UNIX_EPOCH + Duration::from_secs(sent));
@@ -261,6 +285,15 @@ impl WebhookVerifier {
         let jwt = Jwt::read(headers)?;
         let call = SignedCall { id: one(headers, ID_HEADER), body, audiences: &self.audiences };
         Ok(Some(jwt.verify(&keys.known(), &call, now, self.tolerance)?))
+    }
+
+    fn check_task(&self, notification: &Notification) -> Result<(), WebhookError> {
+        let Some(is_expected) = &self.expected else { return Ok(()) };
+        match notification.task_id() {
+            Some(task) if is_expected(task) => Ok(()),
+            Some(task) => Err(WebhookError::Task(task.to_string())),
+            None => Err(WebhookError::Task("it names none".to_owned())),
+        }
     }
 
     /// A call is valid from the tolerance before its time until the tolerance after it, so its id has to be known for that

@@ -7,10 +7,10 @@ pub use baton_protocol::domain::security::{
     ApiKeyLocation, OAuthFlow, OAuthFlows, SchemeKind, SecurityRequirement, SecurityScheme,
 };
 pub use baton_protocol::domain::{
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, Artifact,
-    ArtifactId, ArtifactUpdate, CardSignature, ContextId, JsonObject, JsonText, Message, MessageId, Part,
-    PartContent, PushConfigId, Role, SendDetails, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp,
-    TraceContext, Transition,
+    ActiveExtension, AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill,
+    Artifact, ArtifactId, ArtifactUpdate, CardSignature, ContextId, JsonObject, JsonText, Message, MessageId,
+    Part, PartContent, PushConfigId, Role, SendDetails, Status, StatusUpdate, Task, TaskId, TaskState,
+    Timestamp, TraceContext, Transition,
 };
 pub use baton_protocol::error::FieldViolation;
 pub use baton_protocol::generation::Generations;

@@ -1,7 +1,7 @@
 //! A client inside the process, without sockets or encoding. For tests of agents, and for applications that call their
 //! own agents.
 
-use baton_protocol::domain::{Message, Part, PartContent, Role, Task, TaskId};
+use baton_protocol::domain::{Message, Part, PartContent, Role, Task, TaskId, TaskState};
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, SendMessage, SubscribeToTask};
 use baton_protocol::wire::StreamItem;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -128,6 +128,24 @@ impl LocalClient {
         task_of(self.dispatch(Call::CancelTask(cancel)).await?)
     }
 
+    /// Tells an agent that what it asked for with [`require_auth`](crate::Turn::require_auth) is granted: the turn that awaits
+    /// it goes on, and a turn that has ended is followed by the next one. For what learns of it beside the protocol, such as
+    /// the page where a user comes back from an authorization server. The task must be the [owner](Self::as_owner)'s, and wait
+    /// for that. To the agent `content` is the owner's next message, so it has to check what was granted, as it has to when a
+    /// client says so. This does not wait for what the agent makes of it.
+    pub async fn authorized(&self, id: &TaskId, content: impl Into<Content>) -> Result<Task, Error> {
+        let task = self.task(id).await?;
+        if task.status.state != TaskState::AuthRequired {
+            let message = "The task does not wait for authorization";
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        }
+        let message = to_task(&task, content.into());
+        let send = SendMessage { return_immediately: true, ..SendMessage::new(message) };
+        // Those that the client had to request with its first message.
+        let extensions = self.service.required_extensions();
+        task_of(self.dispatch_with(Call::SendMessage(send), extensions).await?)
+    }
+
     async fn watch(&self, call: Call) -> Result<LocalStream, Error> {
         match self.dispatch(call).await? {
             Outcome::Stream(events) => Ok(LocalStream { events }),
@@ -136,6 +154,10 @@ impl LocalClient {
     }
 
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        self.dispatch_with(call, Vec::new()).await
+    }
+
+    async fn dispatch_with(&self, call: Call, extensions: Vec<String>) -> Result<Outcome, Error> {
         // A test or the application itself: only an owner it names is limited.
         let caller = Caller::of(&self.principal, None);
         let context = CallContext {
@@ -143,7 +165,7 @@ impl LocalClient {
             scope: self.service.scope(&self.principal, self.tenant.as_deref())?,
             generation: Generation::V1,
             last_event_id: None,
-            extensions: Vec::new(),
+            extensions,
             trace: None,
             // This client is part of the application.
             permission: None,

@@ -249,8 +249,17 @@ impl Mount {
     }
 }
 
-/// First segments of the protocol's own paths.
-const RESERVED: &[&str] = &["v1", "agent", "subscribe"];
+/// First segments of the protocol's own paths, the services of gRPC among them, whether they are served or not.
+const RESERVED: &[&str] = &[
+    "v1",
+    "agent",
+    "subscribe",
+    "lf.a2a.v1.A2AService",
+    "a2a.v1.A2AService",
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+];
 
 fn is_free(name: &str) -> bool {
     is_tenant(name) && !RESERVED.contains(&name)
@@ -285,6 +294,9 @@ mod tests {
             mount("a").path("weather"),
             mount("a").path("//x"),
             mount("a").path("/v1"),
+            mount("a").path("/lf.a2a.v1.A2AService"),
+            mount("a").path("/a2a.v1.A2AService/weather"),
+            mount("a").tenant("grpc.health.v1.Health"),
             mount("a").path("/tasks"),
             mount("a").path("/.well-known"),
             mount("a").path("/a b"),

@@ -1,5 +1,6 @@
 //! All wiring on one page: a builder makes a [`Server`], a server makes a router or serves a listener.
 
+mod agents;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod network;
@@ -16,20 +17,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::Error;
-use baton_protocol::domain::{AgentCard, AgentSkill, Message};
+use baton_protocol::domain::{AgentCard, AgentSkill};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator, Chain};
+#[cfg(feature = "grpc")]
+use crate::binding::grpc::{GrpcServices, health_paths};
 use crate::binding::{self, App};
 use crate::card::{self, Address, CardSigning, Enforced, ServedCard, Signer};
 use crate::control::Control;
-use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
+use crate::engine::agent::{IntoLogic, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
 use crate::engine::stream_slots::StreamSlots;
 use crate::engine::{Content, Engine, Health, Load, Swept};
 use crate::local_client::{Answer, LocalClient, LocalStream};
-use crate::mount::{Mount, MountError, SkillEntry};
+use crate::mount::{Mount, MountError};
 use crate::net::{self, Connections, Observer};
 use crate::public_url::PublicUrl;
 use crate::push::options::PushOptions;
@@ -37,7 +40,7 @@ use crate::push::{Keys, Parts, Push, admin::Webhooks};
 #[cfg(feature = "master-key")]
 use crate::secrets::MasterKeys;
 use crate::secrets::{CALLERS, CURSOR, Secrets};
-use crate::service::{Cursors, Limits, Service};
+use crate::service::{Cursors, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{IntoStore, Store, StoreError};
@@ -66,6 +69,10 @@ pub struct Builder {
     log_requests: bool,
     push: Option<PushOptions>,
     grpc: bool,
+    #[cfg(feature = "grpc")]
+    grpc_health: bool,
+    #[cfg(feature = "grpc")]
+    grpc_reflection: bool,
     signing: Option<CardSigning>,
     #[cfg(feature = "tls")]
     tls: Option<TlsOptions>,
@@ -120,6 +127,10 @@ impl Server {
             log_requests: false,
             push: None,
             grpc: false,
+            #[cfg(feature = "grpc")]
+            grpc_health: false,
+            #[cfg(feature = "grpc")]
+            grpc_reflection: false,
             signing: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -340,56 +351,6 @@ impl Server {
 }
 
 impl Builder {
-    /// Puts one more agent on the server.
-    pub fn mount(mut self, agent: Mount) -> Self {
-        self.agents.push(agent);
-        self
-    }
-
-    /// Adds a skill that works on tasks to the agent mounted last. `skill` is its entry for the card, or the id of an
-    /// entry that the card already has.
-    pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
-        self.last(|mount| mount.task_skill(skill, agent))
-    }
-
-    /// Adds a skill that answers messages with messages to the agent mounted last. `skill` is its entry for the card, or
-    /// the id of an entry that the card already has.
-    pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
-        self.last(|mount| mount.message_skill(skill, agent))
-    }
-
-    /// Adds a skill to the agent mounted last.
-    pub fn skill(self, skill: Skill) -> Self {
-        self.last(|mount| mount.skill(skill))
-    }
-
-    /// Sets how the agent mounted last chooses the skill for a message that starts a task and names no skill. The
-    /// default compares the message with the words of the card's skills.
-    pub fn choose_skill(
-        self,
-        choose: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
-    ) -> Self {
-        self.last(|mount| mount.choose_skill(choose))
-    }
-
-    /// The skill, of the agent mounted last, for messages that fit no skill, or several equally well.
-    pub fn default_skill(self, id: &str) -> Self {
-        self.last(|mount| mount.default_skill(id))
-    }
-
-    /// Limits for the agent mounted last.
-    pub fn limits(self, limits: Limits) -> Self {
-        self.last(|mount| mount.limits(limits))
-    }
-
-    /// Changes the agent mounted last. Without an agent this does nothing; `build` refuses such a server.
-    fn last(mut self, change: impl FnOnce(Mount) -> Mount) -> Self {
-        if let Some(mount) = self.agents.pop() {
-            self.agents.push(change(mount));
-        }
-        self
-    }
-
     /// Where tasks are stored; in memory by default. A store, or an `Arc` of a store that is shared.
     pub fn store(mut self, store: impl IntoStore) -> Self {
         self.store = store.into_store();
@@ -412,11 +373,6 @@ impl Builder {
     /// the card has none. [`Chain::replace`] changes a chain that is kept in an `Arc`, while the server serves.
     pub fn auth(self, chain: impl Into<Arc<Chain>>) -> Self {
         self.authenticator(chain.into())
-    }
-
-    /// A card for authenticated callers of the agent mounted last: [`Mount::extended_card`].
-    pub fn extended_card(self, card: AgentCard) -> Self {
-        self.last(|mount| mount.extended_card(card))
     }
 
     /// Authenticates callers in a way of your own; by default every caller is `anonymous`.
@@ -498,6 +454,10 @@ impl Builder {
             net.public_url = Some(url.as_str().to_owned());
             net.open_paths.base = url.path().to_owned();
         }
+        #[cfg(feature = "grpc")]
+        if self.grpc_health {
+            net.open_paths.health.extend(health_paths());
+        }
         #[cfg(feature = "tls")]
         let scheme = {
             net.tls = self.tls.as_ref().map(TlsOptions::tls).transpose()?;
@@ -559,7 +519,10 @@ impl Builder {
             push.clone(),
             signer,
         );
-        let site = Arc::new(site?);
+        let site = site?;
+        #[cfg(feature = "grpc")]
+        let site = site.with_grpc_services(GrpcServices::new(self.grpc_health, self.grpc_reflection));
+        let site = Arc::new(site);
         // Last: tasks of an earlier process are recovered only once nothing else can keep this server from starting.
         engine.recover().await?;
         if let Some(push) = &push {

@@ -11,6 +11,8 @@ use http::HeaderMap;
 
 use crate::auth::Authenticator;
 use crate::binding::RequestIds;
+#[cfg(feature = "grpc")]
+use crate::binding::grpc::GrpcServices;
 use crate::card::Signer;
 use crate::engine::Engine;
 use crate::engine::caller::Caller;
@@ -44,6 +46,8 @@ pub(crate) struct Site {
     jwt: Option<Jwt>,
     /// If cards are signed.
     signer: ArcSwapOption<Signer>,
+    #[cfg(feature = "grpc")]
+    grpc_services: GrpcServices,
 }
 
 /// The agent that a path is for, and the rest of the path.
@@ -92,7 +96,14 @@ impl Site {
             rates,
             jwt: push.and_then(|push| push.jwt().cloned()),
             signer: ArcSwapOption::new(signer),
+            #[cfg(feature = "grpc")]
+            grpc_services: GrpcServices::default(),
         })
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn with_grpc_services(self, grpc_services: GrpcServices) -> Self {
+        Site { grpc_services, ..self }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -134,7 +145,10 @@ impl Site {
             Some(jwt) => jwt.public_keys().await,
             None => Vec::new(),
         };
-        keys.extend(self.signer.load().iter().flat_map(|signer| signer.public_keys()));
+        let of_cards = self.signer.load().iter().flat_map(|signer| signer.public_keys()).collect::<Vec<_>>();
+        // Earlier keys were saved from this very list, so those of webhooks are among them.
+        let known: Vec<_> = keys.iter().map(|key| key_id(key)).collect();
+        keys.extend(of_cards.into_iter().filter(|key| !known.contains(&key_id(key))));
         format!(r#"{{"keys":[{}]}}"#, keys.join(",")).into_bytes()
     }
 
@@ -176,6 +190,11 @@ impl Site {
     #[cfg(feature = "grpc")]
     pub(crate) fn serves_grpc(&self) -> bool {
         self.nearest().card().has_grpc()
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn grpc_services(&self) -> &GrpcServices {
+        &self.grpc_services
     }
 
     /// The public URL's path, without a slash at the end; empty when there is none.
@@ -246,6 +265,11 @@ impl Site {
         let largest = || self.agents.iter().map(limit).max();
         found.map(limit).or_else(largest).unwrap_or_default()
     }
+}
+
+fn key_id(key: &str) -> Option<String> {
+    let key: serde_json::Value = serde_json::from_str(key).ok()?;
+    Some(key["kid"].as_str()?.to_owned())
 }
 
 const NO_AGENT: &str = "No agent is at this address; each has its own path or tenant, as its card tells";

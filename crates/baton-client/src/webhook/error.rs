@@ -21,6 +21,9 @@ pub enum WebhookError {
     /// The agent's keys could not be fetched.
     #[error("the keys of the agent could not be fetched: {0}")]
     Keys(String),
+    /// The task is none that the receiver [expects](super::WebhookVerifier::tasks).
+    #[error("the webhook is about a task that is not expected: {0}")]
+    Task(String),
     /// The event was handled already.
     #[error("the event was received before")]
     Duplicate,
@@ -38,6 +41,7 @@ impl WebhookError {
         match self {
             Self::Duplicate => 200,
             Self::Token | Self::Unsigned | Self::Signature(_) | Self::Jwt(_) => 401,
+            Self::Task(_) => 404,
             Self::InProgress => 409,
             Self::Body(_) => 400,
             // Not the agent's mistake: it tries again.

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use baton_protocol::Generation;
+use baton_protocol::domain::TaskId;
 use baton_protocol::wire::{ReadNotification, StreamItem, read_notification};
 
 use super::WebhookError;
@@ -24,6 +25,15 @@ pub struct Notification {
 }
 
 impl Notification {
+    /// The task that it is about; `None` for a message of no task.
+    pub fn task_id(&self) -> Option<&TaskId> {
+        match &self.event {
+            StreamItem::Task(task) => Some(&task.id),
+            StreamItem::Message(message) => message.task_id.as_ref(),
+            StreamItem::Status { task_id, .. } | StreamItem::Artifact { task_id, .. } => Some(task_id),
+        }
+    }
+
     /// Reads the body of a call without checking who sent it.
     pub fn read_unverified(body: &[u8]) -> Result<Self, WebhookError> {
         let text = std::str::from_utf8(body).map_err(|_| WebhookError::Body("it is not UTF-8".to_owned()))?;

@@ -44,6 +44,28 @@ fn judge(
     verifier.verify_at(headers, body, at(now)).map(super::Webhook::done)
 }
 
+/// Spec 13.2: whoever knows the secret may still say something about a task that is none of the receiver's.
+#[test]
+fn p10_calls_about_other_tasks_are_refused() {
+    let (mine, others) =
+        (secret(1), br#"{"kind":"task","id":"u","contextId":"c","status":{"state":"completed"}}"#);
+    let verifier = WebhookVerifier::with_secret(mine.clone()).tasks(|task| task.as_str() == "t");
+    judge(&verifier, &signed("wh_1", NOW, BODY, &mine), BODY, NOW).unwrap();
+    let status =
+        br#"{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#;
+    judge(&verifier, &signed("wh_2", NOW, status, &mine), status, NOW).unwrap();
+    let stranger = signed("wh_3", NOW, others, &mine);
+    let refused = judge(&verifier, &stranger, others, NOW).unwrap_err();
+    assert_eq!((&refused, refused.http_status()), (&WebhookError::Task("u".to_owned()), 404));
+    // Once it is expected, the agent's next attempt is accepted: it was not seen.
+    judge(&WebhookVerifier { expected: None, ..verifier.clone() }, &stranger, others, NOW).unwrap();
+    let message = br#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}"#;
+    let refused = judge(&verifier, &signed("wh_4", NOW, message, &mine), message, NOW).unwrap_err();
+    assert_eq!(refused, WebhookError::Task("it names none".to_owned()));
+    let forged = signed("wh_5", NOW, others, &secret(2));
+    assert_eq!(judge(&verifier, &forged, others, NOW).unwrap_err().http_status(), 401, "it is told nothing");
+}
+
 #[test]
 fn a_signed_call_is_accepted_once() {
     let verifier = WebhookVerifier::with_secret(secret(1));

@@ -13,6 +13,8 @@ mod scripted;
 mod credentials;
 /// Finding cards: addresses, files, caches, redirects, what is no card.
 mod discover;
+/// Extensions that the client supports.
+mod extensions;
 /// What is sent again and what is not; answers that are too large, too slow or wrong.
 mod failures;
 /// Tokens of authorization servers.

@@ -176,6 +176,19 @@ async fn p09_keys_are_fetched_from_trusted_servers_only() {
     assert_eq!(trust, verified("k1", algorithm));
 }
 
+/// Whoever is between could give another key, so that a trusted name is not enough.
+#[tokio::test]
+async fn p09_keys_of_other_machines_are_fetched_over_https_only() {
+    let (algorithm, signer) = Signer::all().remove(1);
+    let origin = "http://keys.example";
+    let mut card = unsigned();
+    let header = format!(r#"{{"alg":"{algorithm}","kid":"k1","jku":"{origin}/keys.json"}}"#);
+    card.signatures = vec![signer.sign(&header, &card)];
+    let trusting = CardKeys::default().trust_key_server(Origin::parse(origin).unwrap());
+    let trust = Client::builder().verify_card(&served(&card).await, &trusting).await;
+    assert!(reasons(trust).contains("its key address is not encrypted"));
+}
+
 /// Signed three times by the Python SDK (a2a-sdk 1.3.0), once with each algorithm.
 #[tokio::test]
 async fn p09_signatures_of_the_python_sdk_are_verified() {

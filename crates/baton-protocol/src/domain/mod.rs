@@ -28,7 +28,7 @@ pub use message::{Message, Part, PartContent, Role};
 pub use page::{ListFilter, TaskPage};
 pub use push::{PushAuthentication, PushConfig, PushEvents};
 pub use scope::Scope;
-pub use send_details::SendDetails;
+pub use send_details::{ActiveExtension, SendDetails};
 pub use task::{Artifact, Status, Task, TaskState, Transition};
 pub use timestamp::Timestamp;
 pub use trace::TraceContext;

@@ -48,6 +48,30 @@ pub(super) async fn handle(
     }
     #[cfg(feature = "grpc")]
     if site.serves_grpc() && grpc::is_call(&request) {
+        if site.grpc_services().health
+            && let Some(probe) = grpc::health::Probe::at(site.below_base(path))
+        {
+            log.exclude();
+            let (parts, body) = request.into_parts();
+            let caller = Caller::at(site.client(peer, &parts.headers));
+            return Box::pin(grpc::health::handle(site, probe, &caller, &parts, body)).await;
+        }
+        if let Some(reflection) = &site.grpc_services().reflection
+            && let Some(route) = grpc::reflection::route(rest)
+        {
+            log.set_route(Binding::Grpc, Route::Fixed(route));
+            let (parts, body) = request.into_parts();
+            return match caller(site, service, None, &parts, peer, log).await {
+                Ok(principal) => {
+                    let caller = Caller::of(&principal, log.client());
+                    grpc::reflection::handle(site, reflection, &caller, &parts, body)
+                }
+                Err(challenge) => {
+                    incoming::discard(&parts, body).await;
+                    grpc::refuse(grpc::Called::of(rest), challenge, log)
+                }
+            };
+        }
         let called = grpc::Called::of(rest);
         log.set_route(Binding::Grpc, called.route());
         let (parts, body) = request.into_parts();

@@ -10,7 +10,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use baton_protocol::domain::{AgentCard, CardSignature};
+use baton_protocol::domain::{AgentCard, CardSignature, JsonText};
 use baton_protocol::signature::card::CardDocument;
 use baton_protocol::signature::jws::{card_signature, protected_header, signing_input};
 use baton_protocol::wire::v1;
@@ -70,15 +70,18 @@ impl CardSigning {
     /// Publishes these keys, too: a JSON Web Key Set. While a key takes the place of another, clients may have cards that the
     /// earlier one has signed.
     pub fn publish(mut self, key_set: &str) -> Result<Self, BadSigningKey> {
-        let set: KeySet = serde_json::from_str(key_set).map_err(|_| BadSigningKey::NoKeySet)?;
+        // Refuses members that are there twice: readers disagree about which of them counts.
+        let text = JsonText::parse(key_set).map_err(|_| BadSigningKey::NoKeySet)?;
+        let set: KeySet = serde_json::from_str(text.as_str()).map_err(|_| BadSigningKey::NoKeySet)?;
         for mut key in set.keys {
             // A shared secret has no public part.
             let is_public = key.get("kty").and_then(Value::as_str).is_some_and(|kind| kind != "oct");
-            let id = key.get("kid").and_then(Value::as_str);
-            match id {
-                Some(id) if is_public && id != self.key.id() => {}
-                Some(_) if is_public => continue,
-                _ => return Err(BadSigningKey::NoKeySet),
+            let id = key.get("kid").and_then(Value::as_str).filter(|_| is_public);
+            let id = id.ok_or(BadSigningKey::NoKeySet)?;
+            match self.public_keys().find(|known| member(known, "kid").as_deref() == Some(id)) {
+                Some(known) if is_same_key(&known, &key) => continue,
+                Some(_) => return Err(BadSigningKey::SameId),
+                None => {}
             }
             key.retain(|name, _| PUBLIC_MEMBERS.contains(&name.as_str()));
             // Some libraries refuse a key that does not say it.
@@ -103,6 +106,17 @@ impl CardSigning {
     fn public_keys(&self) -> impl Iterator<Item = String> {
         std::iter::once(self.key.public_key()).chain(self.published.iter().cloned())
     }
+}
+
+/// A member of a key that is a text.
+fn member(key: &str, name: &str) -> Option<String> {
+    let key: Map<String, Value> = serde_json::from_str(key).ok()?;
+    Some(key.get(name)?.as_str()?.to_owned())
+}
+
+fn is_same_key(known: &str, other: &Map<String, Value>) -> bool {
+    let of_other = |name| other.get(name).and_then(Value::as_str).map(str::to_owned);
+    ["kty", "crv", "x", "y", "n", "e"].iter().all(|name| member(known, name) == of_other(*name))
 }
 
 /// Signs the cards of a server.

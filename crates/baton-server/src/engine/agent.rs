@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{
-    AgentSkill, ContextId, JsonObject, Message, Part, Role, Scope, SendDetails, TraceContext,
+    ActiveExtension, AgentSkill, ContextId, JsonObject, Message, Part, Role, Scope, SendDetails, TraceContext,
 };
 use serde::de::DeserializeOwned;
 
@@ -86,6 +86,8 @@ pub struct Asked {
     pub accepted_output_modes: Vec<String>,
     /// The metadata of the request. The message's own metadata is separate.
     pub request_metadata: Option<JsonObject>,
+    /// The extensions that the request activated, with the parameters on the card.
+    pub extensions: Vec<ActiveExtension>,
     /// The message's context, or a new one.
     pub context_id: ContextId,
     /// The caller, as the authenticator named it; `anonymous` if the caller is not authenticated.
@@ -105,8 +107,17 @@ impl Asked {
         trace: Option<TraceContext>,
     ) -> Self {
         let (owner, tenant) = (Arc::clone(&scope.owner), Arc::clone(&scope.tenant));
-        let SendDetails { accepted_output_modes, metadata: request_metadata } = details;
-        Asked { message, accepted_output_modes, request_metadata, context_id, owner, tenant, trace }
+        let SendDetails { accepted_output_modes, metadata: request_metadata, extensions } = details;
+        Asked {
+            message,
+            accepted_output_modes,
+            request_metadata,
+            extensions,
+            context_id,
+            owner,
+            tenant,
+            trace,
+        }
     }
 
     /// A message from an anonymous caller, for testing an agent without a server.

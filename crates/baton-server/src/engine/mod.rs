@@ -222,6 +222,12 @@ impl Engine {
         &self.inner.stopping
     }
 
+    /// Canceled once streams have to end: after the drain time of a server that stops.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.inner.closing
+    }
+
     /// The error with which the store has failed for good, if it has.
     pub(crate) fn failure(&self) -> Option<StoreError> {
         self.inner.store.failure()

@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use baton_protocol::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, JsonObject, Message, Part, Role, Scope,
-    SendDetails, StatusUpdate, Task, TaskId, TaskState, TraceContext,
+    ActiveExtension, Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, JsonObject, Message, Part,
+    Role, Scope, SendDetails, StatusUpdate, Task, TaskId, TaskState, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use serde::Serialize;
@@ -117,6 +117,12 @@ impl Turn {
     /// The metadata of the request that brought the message. The message's own metadata is separate.
     pub fn request_metadata(&self) -> Option<&JsonObject> {
         self.inner.start.details.metadata.as_ref()
+    }
+
+    /// The extensions that the request activated: those that it named and that the card declares, with their parameters there.
+    /// What a message says for an extension is in the message's metadata.
+    pub fn extensions(&self) -> &[ActiveExtension] {
+        &self.inner.start.details.extensions
     }
 
     /// What the request that brought a message said in addition to it. For the message that started the turn, and for those

@@ -19,7 +19,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use baton_protocol::domain::{AgentCard, Scope, TraceContext};
+use baton_protocol::domain::{ActiveExtension, AgentCard, Scope, TraceContext};
 use baton_protocol::generation::Generations;
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength};
 use baton_protocol::wire::dialect::AnswerFacts;
@@ -202,6 +202,13 @@ impl Service {
         &self.inner.card
     }
 
+    /// The URIs of the extensions that clients have to request.
+    pub(crate) fn required_extensions(&self) -> Vec<String> {
+        let declared = self.card().declared();
+        let required = declared.capabilities.extensions.iter().filter(|extension| extension.required);
+        required.map(|extension| extension.uri.clone()).collect()
+    }
+
     pub(crate) fn limits(&self) -> Guard<Arc<Limits>> {
         self.inner.limits.load()
     }
@@ -262,6 +269,21 @@ impl Service {
         let declared = &declared.capabilities.extensions;
         let known = asked.iter().filter(|uri| declared.iter().any(|extension| extension.uri == **uri));
         known.map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The same for the agent, with the parameters on the card; but not those that concern the transport alone.
+    pub(crate) fn activated(&self, asked: &[String]) -> Vec<ActiveExtension> {
+        #[cfg(feature = "grpc")]
+        let is_for_agent = |uri: &&String| *uri != crate::binding::grpc::RESUME;
+        #[cfg(not(feature = "grpc"))]
+        let is_for_agent = |_: &&String| true;
+        let declared = self.declared();
+        let declared = &declared.capabilities.extensions;
+        let known = asked.iter().filter(is_for_agent).filter_map(|uri| {
+            let extension = declared.iter().find(|extension| extension.uri == *uri)?;
+            Some(ActiveExtension { uri: uri.clone(), params: extension.params.clone() })
+        });
+        known.collect()
     }
 
     /// Whether a request names this extension, and the card declares it.
@@ -328,7 +350,12 @@ impl Service {
     }
 
     fn stream_slot(&self, context: &CallContext) -> Result<StreamSlot, Error> {
-        self.inner.streams.take(&context.caller).inspect_err(|refused| {
+        self.stream_slot_of(&context.caller)
+    }
+
+    /// Counts one more stream of the caller.
+    pub(crate) fn stream_slot_of(&self, caller: &Caller) -> Result<StreamSlot, Error> {
+        self.inner.streams.take(caller).inspect_err(|refused| {
             if refused.kind() == ErrorKind::QuotaExceeded {
                 self.engine().telemetry().limited(Limited::Streams);
             }

@@ -105,7 +105,11 @@ impl Service {
             hash: hashes.current,
             v1_hash: hashes.v1,
             client_task_id,
-            details: SendDetails { accepted_output_modes, metadata },
+            details: SendDetails {
+                accepted_output_modes,
+                metadata,
+                extensions: self.activated(&context.extensions),
+            },
             generation,
             known_only,
             trace,

@@ -32,8 +32,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, SendDetails,
-    TaskId, TaskState, Timestamp, TraceContext, Transition,
+    ActiveExtension, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message,
+    SendDetails, TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, stored};
@@ -335,8 +335,18 @@ struct DetailsJson<'a> {
     accepted_output_modes: Vec<String>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    extensions: Vec<ExtensionJson<'a>>,
 }
 
+#[derive(Deserialize)]
+struct ExtensionJson<'a> {
+    uri: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Details that say nothing are not written.
 fn write_details(out: &mut Vec<u8>, details: &SendDetails) {
     let mut before = b'{';
     if !details.accepted_output_modes.is_empty() {
@@ -348,15 +358,41 @@ fn write_details(out: &mut Vec<u8>, details: &SendDetails) {
         out.push(before);
         out.extend_from_slice(b"\"metadata\":");
         out.extend_from_slice(metadata.as_str().as_bytes());
+        before = b',';
+    }
+    for (at, extension) in details.extensions.iter().enumerate() {
+        if at == 0 {
+            out.push(before);
+            out.extend_from_slice(b"\"extensions\":[");
+        } else {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"{\"uri\":");
+        push_json(out, &extension.uri);
+        if let Some(params) = &extension.params {
+            out.extend_from_slice(b",\"params\":");
+            out.extend_from_slice(params.as_str().as_bytes());
+        }
+        out.push(b'}');
+    }
+    if !details.extensions.is_empty() {
+        out.push(b']');
     }
     out.push(b'}');
 }
 
 fn read_details(json: &str) -> Result<SendDetails, String> {
     let details: DetailsJson<'_> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    let metadata = details.metadata.map(|raw| JsonObject::parse(raw.get())).transpose();
-    let metadata = metadata.map_err(|error| error.to_string())?;
-    Ok(SendDetails { accepted_output_modes: details.accepted_output_modes, metadata })
+    let object = |raw: Option<&RawValue>| {
+        let object = raw.map(|raw| JsonObject::parse(raw.get())).transpose();
+        object.map_err(|error| error.to_string())
+    };
+    let extensions = details.extensions.into_iter().map(|ExtensionJson { uri, params }| {
+        let params = object(params)?;
+        Ok::<_, String>(ActiveExtension { uri, params })
+    });
+    let (metadata, extensions) = (object(details.metadata)?, extensions.collect::<Result<_, _>>()?);
+    Ok(SendDetails { accepted_output_modes: details.accepted_output_modes, metadata, extensions })
 }
 
 #[derive(Deserialize)]

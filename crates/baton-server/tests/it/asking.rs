@@ -62,15 +62,30 @@ impl Interface {
 pub(crate) enum Ask {
     Send(Sending),
     Stream(Sending),
-    Get { id: String, history: Option<i64> },
-    List { context: Option<String>, page_size: Option<u32>, page_token: Option<String> },
+    Get {
+        id: String,
+        history: Option<i64>,
+    },
+    List {
+        context: Option<String>,
+        page_size: Option<u32>,
+        page_token: Option<String>,
+    },
     Cancel(String),
     Subscribe(String),
     SetPush(String),
+    /// With an address that may not be called.
+    SetBadPush(String),
     GetPush(String),
     ListPush(String),
     DeletePush(String),
     Card,
+}
+
+impl Ask {
+    fn hook(&self) -> &'static str {
+        if matches!(self, Ask::SetBadPush(_)) { BAD_HOOK } else { HOOK }
+    }
 }
 
 /// A message to send, independent of the JSON of each generation.
@@ -104,7 +119,8 @@ pub(crate) fn get(id: &str) -> Ask {
     Ask::Get { id: id.to_owned(), history: None }
 }
 
-const HOOK: &str = "https://hooks.example/a";
+pub(crate) const HOOK: &str = "https://hooks.example/a";
+const BAD_HOOK: &str = "http://10.0.0.1/a";
 
 fn part(interface: Interface, message: &Sending) -> Value {
     let (text, bytes, png) = (&message.text, "AAAA", "image/png");
@@ -206,11 +222,12 @@ pub(crate) fn rpc(interface: Interface, ask: &Ask) -> Option<(&'static str, Valu
         Ask::Subscribe(id) => {
             (of("SubscribeToTask", "tasks/resubscribe", "tasks/resubscribe"), json!({"id": id}))
         }
-        Ask::SetPush(task) => {
+        Ask::SetPush(task) | Ask::SetBadPush(task) => {
+            let url = ask.hook();
             let params = match interface {
-                V1Rpc => json!({"taskId": task, "url": HOOK}),
-                V01 => json!({"id": task, "pushNotificationConfig": {"url": HOOK}}),
-                _ => json!({"taskId": task, "pushNotificationConfig": {"url": HOOK}}),
+                V1Rpc => json!({"taskId": task, "id": "one", "url": url}),
+                V01 => json!({"id": task, "pushNotificationConfig": {"url": url}}),
+                _ => json!({"taskId": task, "pushNotificationConfig": {"id": "one", "url": url}}),
             };
             let v0_3 = "tasks/pushNotificationConfig/set";
             (of("CreateTaskPushNotificationConfig", v0_3, "tasks/pushNotification/set"), params)
@@ -250,10 +267,15 @@ pub(crate) fn rest(interface: Interface, ask: &Ask) -> (Method, String, Option<V
         }
         Ask::Cancel(id) => (Method::POST, format!("/tasks/{id}:cancel"), Some(json!({}))),
         Ask::Subscribe(id) => (Method::GET, format!("/tasks/{id}:subscribe"), None),
-        Ask::SetPush(task) => {
+        Ask::SetPush(task) | Ask::SetBadPush(task) => {
+            let url = ask.hook();
             let body = match interface {
-                V1Rest => json!({"url": HOOK}),
-                _ => json!({"config": {"pushNotificationConfig": {"url": HOOK}}}),
+                V1Rest => json!({"id": "one", "url": url}),
+                _ => {
+                    let name = format!("tasks/{task}/pushNotificationConfigs/one");
+                    let config = json!({"name": name, "pushNotificationConfig": {"id": "one", "url": url}});
+                    json!({"configId": "one", "config": config})
+                }
             };
             (Method::POST, format!("/tasks/{task}/pushNotificationConfigs"), Some(body))
         }

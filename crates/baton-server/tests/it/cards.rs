@@ -320,6 +320,26 @@ async fn s02_every_url_on_the_card_answers() {
     }
 }
 
+/// Spec 4.4.6: all that is served, the preferred first; gRPC last, so that clients of several bindings go on as before.
+#[tokio::test]
+async fn s02_the_interfaces_are_all_there_in_their_order() {
+    let builder = with_agent(obedient);
+    #[cfg(feature = "grpc")]
+    let builder = builder.grpc_address(baton_server::card::GrpcAddress::HostPort);
+    let server = serve(builder).await;
+    let card = ask(&server, NEW, &[]).await.body;
+    let interfaces = card["supportedInterfaces"].as_array().unwrap().iter();
+    let named: Vec<_> = interfaces
+        .map(|it| (it["protocolBinding"].as_str().unwrap(), it["protocolVersion"].as_str().unwrap()))
+        .collect();
+    let mut expected =
+        vec![("JSONRPC", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "1.0"), ("HTTP+JSON", "0.3")];
+    if cfg!(feature = "grpc") {
+        expected.extend([("GRPC", "1.0"), ("GRPC", "0.3")]);
+    }
+    assert_eq!(named, expected);
+}
+
 #[tokio::test]
 async fn s02_everything_is_below_the_path_of_the_public_url_too() {
     let server = serve(with_agent(obedient).public_url("https://host.example/agents/x")).await;

@@ -63,6 +63,53 @@ const TOO_LARGE: Row = row("PAYLOAD_TOO_LARGE", [-32600; 3], [413; 3]);
 const NO_JSON_TYPE: Row = row("", [-32600; 3], [415; 3]);
 const NO_JSON: Row = row("PARSE_ERROR", [-32700; 3], [400; 3]);
 
+const BAD_WEBHOOK: Row = row("INVALID_PARAMS", [-32602, -32602, -32004], [400, 400, 200]);
+const NO_REQUEST: Row = row("INVALID_REQUEST", [-32600; 3], [400, 400, 200]);
+const NO_METHOD: Row = row("METHOD_NOT_FOUND", [-32601; 3], [404, 404, 200]);
+const WRONG_METHOD: Row = row("METHOD_NOT_ALLOWED", [-32600; 3], [405, 405, 200]);
+const TOO_LATE: Row = row("DEADLINE_EXCEEDED", [-32603; 3], [504; 3]);
+
+impl Row {
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::ParseError => NO_JSON,
+            ErrorKind::InvalidRequest => NO_REQUEST,
+            ErrorKind::MethodNotFound => NO_METHOD,
+            ErrorKind::InvalidParams => INVALID,
+            ErrorKind::Internal => BROKEN,
+            ErrorKind::TaskNotFound => NOT_FOUND,
+            ErrorKind::TaskNotCancelable => NOT_CANCELABLE,
+            ErrorKind::PushNotSupported => NO_PUSH,
+            ErrorKind::UnsupportedOperation => UNSUPPORTED,
+            ErrorKind::ContentTypeNotSupported => CONTENT_TYPE,
+            ErrorKind::InvalidAgentResponse => BAD_AGENT,
+            ErrorKind::ExtendedCardNotConfigured => NO_CARD,
+            ErrorKind::ExtensionSupportRequired => EXTENSION,
+            ErrorKind::VersionNotSupported => VERSION,
+            ErrorKind::TaskEnded => ENDED,
+            ErrorKind::WebhookUrlRefused => BAD_WEBHOOK,
+            ErrorKind::Unauthenticated => UNKNOWN_CALLER,
+            ErrorKind::Forbidden => FORBIDDEN,
+            ErrorKind::QuotaExceeded => QUOTA,
+            ErrorKind::ResourceExhausted => FULL,
+            ErrorKind::Unavailable => AWAY,
+            ErrorKind::PayloadTooLarge => TOO_LARGE,
+            ErrorKind::DeadlineExceeded => TOO_LATE,
+            ErrorKind::MethodNotAllowed => WRONG_METHOD,
+            ErrorKind::MediaTypeNotSupported => NO_JSON_TYPE,
+        }
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// Whether the error names the member that is wrong.
+    fn names_member(&self) -> bool {
+        self.reason == INVALID.reason && self.codes == INVALID.codes
+    }
+}
+
 const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /// The id of the request, if the request could be read.
@@ -120,7 +167,7 @@ pub(crate) fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&s
     assert_eq!(details[0]["reason"], row.reason, "{interface:?} {what}");
     let has = |kind: &str| details.iter().any(|detail| detail["@type"].as_str().unwrap().ends_with(kind));
     assert_eq!(has("RetryInfo"), got.header("retry-after").is_some(), "{interface:?} {what}");
-    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{interface:?} {what}");
+    assert_eq!(has("BadRequest"), row.names_member(), "{interface:?} {what}");
 }
 
 /// gRPC codes of 1.0 and of 0.3.
@@ -134,7 +181,9 @@ fn grpc_codes(row: &Row) -> [i64; 2] {
         ("INVALID_AGENT_RESPONSE" | "INTERNAL_ERROR", _) => [13, 13],
         ("UNSUPPORTED_OPERATION" | "EXTENDED_AGENT_CARD_NOT_CONFIGURED", _)
         | ("EXTENSION_SUPPORT_REQUIRED" | "VERSION_NOT_SUPPORTED", _) => [9, 9],
-        ("INVALID_PARAMS" | "PARSE_ERROR", _) => [3, 3],
+        ("INVALID_PARAMS" | "INVALID_REQUEST" | "PARSE_ERROR", _) => [3, 3],
+        ("METHOD_NOT_FOUND", _) => [12, 12],
+        ("DEADLINE_EXCEEDED", _) => [4, 4],
         ("UNAUTHENTICATED", _) => [16, 16],
         ("PERMISSION_DENIED", _) => [7, 7],
         ("RESOURCE_EXHAUSTED", 429) | ("PAYLOAD_TOO_LARGE", _) => [8, 8],
@@ -160,7 +209,7 @@ fn check_grpc(interface: Interface, got: &Answer, row: &Row, what: &str) {
         (timed, timed),
         "{interface:?} {what}"
     );
-    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{interface:?} {what}");
+    assert_eq!(has("BadRequest"), row.names_member(), "{interface:?} {what}");
 }
 
 async fn refused(server: &TestServer, interface: Interface, ask: &Ask, row: &Row) {

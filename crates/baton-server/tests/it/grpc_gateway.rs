@@ -38,10 +38,26 @@ pub(crate) async fn request(
         true => client.stream(name, params).await.map(|messages| events(package, messages)),
         false => client.call(name, params).await.map(|it| answer(200, &it.metadata.into_headers(), &it.json)),
     };
-    Some(answered.unwrap_or_else(|status| {
-        let error = error(package, &status);
-        answer(error["error"]["code"].as_u64().unwrap() as u16, &headers_of(&status), &error)
-    }))
+    Some(answered.unwrap_or_else(|status| refusal(package, &status)))
+}
+
+/// A call of any path with any bytes, by an owner of [`ByHeader`](crate::callers::ByHeader).
+pub(crate) async fn raw(
+    server: &TestServer,
+    package: Package,
+    path: &str,
+    message: Vec<u8>,
+) -> reqwest::Response {
+    let mut client = Grpc::connect(server, package).await.with("x-owner", "ann");
+    match client.call_raw(path, message.into()).await {
+        Ok((metadata, _)) => answer(200, &metadata.into_headers(), &json!({})),
+        Err(status) => refusal(package, &status),
+    }
+}
+
+pub(crate) fn refusal(package: Package, status: &Status) -> reqwest::Response {
+    let error = error(package, status);
+    answer(error["error"]["code"].as_u64().unwrap() as u16, &headers_of(status), &error)
 }
 
 /// The method, its request and whether it streams.
@@ -129,6 +145,7 @@ fn error(package: Package, status: &Status) -> Value {
         ("RESOURCE_EXHAUSTED", Code::ResourceExhausted) => 429,
         ("RESOURCE_EXHAUSTED" | "UNAVAILABLE", _) => 503,
         ("INTERNAL_ERROR", _) => 500,
+        ("DEADLINE_EXCEEDED", _) => 504,
         _ => 400,
     };
     let code = code as i32;

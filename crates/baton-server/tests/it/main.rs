@@ -37,6 +37,8 @@ mod asking;
 mod auth;
 /// Invalid values for each member of a send, by generation.
 mod bad_values;
+/// Every operation and every error in every generation and binding, or why not.
+mod bindings_agree;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
 mod cancel;
 /// Operations that the card does not declare are refused; extensions that it requires must be requested.
@@ -88,6 +90,9 @@ mod grpc_limits;
 /// gRPC byte by byte.
 #[cfg(feature = "grpc")]
 mod grpc_raw;
+/// Health and reflection of gRPC.
+#[cfg(feature = "grpc")]
+mod grpc_services;
 /// Streams over gRPC: how they end, are resumed, and read slowly.
 #[cfg(feature = "grpc")]
 mod grpc_streams;

@@ -2,11 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_server::Options;
+use baton_server::a2a::{AgentCard, AgentExtension, ErrorKind, Part, TaskState};
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
+use crate::asking::{ALL_BINDINGS, Ask, Sending, ask_with, sending};
 use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, id, kinds, message_to, serve, serve_agent, state, with_agent};
+use crate::speakers::{read, with_card};
 
 async fn answer(server: &TestServer, task: &Value, text: &str) -> Value {
     server.call("SendMessage", message_to(task, text)).await.result()["task"].clone()
@@ -322,4 +325,56 @@ async fn p04_a_stream_for_a_busy_task_is_open_and_kept_alive_before_its_turn() {
         (shown.first().map(String::as_str), shown.last().map(String::as_str)),
         (Some("task"), Some("completed"))
     );
+}
+
+/// The server's own application learns beside the protocol that the user has signed in.
+#[tokio::test]
+async fn a13_authorisation_is_told_by_a_call_of_the_library() {
+    async fn awaits(turn: Turn) -> Result<(), AgentError> {
+        let said = turn.require_auth("sign in").await?;
+        turn.text_artifact("signed in", said.text()).await
+    }
+    async fn ends_its_turn(turn: Turn) -> Result<(), AgentError> {
+        if turn.is_first() {
+            drop(turn.require_auth("sign in"));
+            return Ok(());
+        }
+        turn.text_artifact("signed in", turn.text()).await
+    }
+    let uri = "https://a.example/needed";
+    for ends in [false, true] {
+        let needs = |card: &mut AgentCard| {
+            let uri = uri.to_owned();
+            let needed = AgentExtension { uri, description: None, required: true, params: None };
+            card.capabilities.extensions = vec![needed];
+        };
+        let builder = if ends { with_card(needs, ends_its_turn) } else { with_card(needs, awaits) };
+        let server = serve(builder).await;
+        let client = server.server.client();
+        for interface in ALL_BINDINGS {
+            let headers = [("a2a-extensions", uri)];
+            let open = Ask::Send(Sending { wait: Some(true), ..sending("open") });
+            let answer = read(ask_with(&server, interface, &headers, &open).await.unwrap()).await;
+            let whole = if interface.is_rest() { answer.body.clone() } else { answer.result().clone() };
+            let task = whole.get("task").unwrap_or(&whole)["id"].as_str().unwrap().to_owned();
+            let id = baton_server::a2a::TaskId::parse(&task).unwrap();
+            let until = async |state: TaskState| loop {
+                let task = client.task(&id).await.unwrap();
+                if task.status.state == state {
+                    break task;
+                }
+                tokio::task::yield_now().await;
+            };
+            until(TaskState::AuthRequired).await;
+            let somebody = client.clone().as_owner("somebody").unwrap();
+            let unknown = somebody.authorized(&id, "granted").await.unwrap_err();
+            assert_eq!(unknown.kind(), ErrorKind::TaskNotFound, "{interface:?}");
+            client.authorized(&id, "granted").await.unwrap();
+            let ended = until(TaskState::Completed).await;
+            let texts: Vec<_> = ended.artifacts.iter().map(|it| it.parts.clone()).collect();
+            assert_eq!(texts, [vec![Part::text("granted")]], "{interface:?}");
+            let late = client.authorized(&id, "granted").await.unwrap_err();
+            assert_eq!(late.kind(), ErrorKind::UnsupportedOperation, "{interface:?}: it waits for nothing");
+        }
+    }
 }

@@ -93,7 +93,8 @@ async fn p05_scopes_of_a_token_are_compared_with_the_card() {
         let answer = call(&server, &token(&issuer, &signer, "ann", scope), "ListTasks", json!({})).await;
         assert_eq!(answer.status, status, "{scope:?}");
         let challenge = answer.header("www-authenticate").unwrap_or_default().to_owned();
-        assert_eq!(challenge.contains("insufficient_scope"), status == 403, "{challenge}");
+        let missing = challenge.contains(r#"error="insufficient_scope", scope="tasks""#);
+        assert_eq!(missing, status == 403, "{challenge}");
     }
 }
 

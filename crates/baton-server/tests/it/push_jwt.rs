@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_server::auth::{ApiKeys, Chain, KeySet};
+use baton_server::card::{CardSigning, SigningKey};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::{Builder, MasterKey, MasterKeys, PushOptions};
@@ -285,4 +286,23 @@ async fn s14_a_new_key_takes_the_place_of_an_old_one_without_a_gap() {
             assert_eq!(header["kid"], signing);
         }
     }
+}
+
+/// The keys of cards are in the same list, and what an operator saves of it to change the key names those of webhooks, too.
+#[tokio::test]
+async fn s02_each_key_is_published_once_also_after_the_key_of_cards_was_changed() {
+    let key = |seed: u8, id: &str| {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap();
+        let (d, x) = (URL_SAFE_NO_PAD.encode([seed; 32]), URL_SAFE_NO_PAD.encode(pair.public_key()));
+        let jwk = json!({"kty": "OKP", "crv": "Ed25519", "d": d, "x": x, "kid": id});
+        CardSigning::new(SigningKey::read(&jwk.to_string(), None).unwrap())
+    };
+    let server = serve(signing().public_url("https://agent.test").sign_cards(key(1, "cards-a"))).await;
+    let before = keys(&server).await.unwrap();
+    let ids = key_ids(&before);
+    assert_eq!((ids.len(), ids[1]), (2, "cards-a"));
+    let changed = key(2, "cards-b").publish(&before.to_string()).unwrap();
+    server.server.control().sign_cards(Some(changed)).unwrap();
+    let after = keys(&server).await.unwrap();
+    assert_eq!(key_ids(&after), [ids[0], "cards-b", "cards-a"]);
 }

@@ -3,15 +3,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use baton_protocol::domain::{AgentCard, AgentSkill, JsonObject};
+use baton_protocol::domain::{ActiveExtension, AgentCard, AgentExtension, AgentSkill, JsonObject};
 use baton_server::Options;
 use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Server, Turn};
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::asking::{ALL_BINDINGS, Ask, Sending, ask_with, sending};
 use crate::fixtures::{Backend, Gate};
-use crate::harness::{TEST_TIMEOUT, TestServer, id, message, message_to, serve, serve_agent, with_agent};
-use crate::speakers::{message_03, proto_message_03, read, request, rpc, task, wait_for_state};
+use crate::harness::{
+    TEST_TIMEOUT, TestServer, id, message, message_to, resumable, serve, serve_agent, with_agent,
+};
+use crate::speakers::{message_03, proto_message_03, read, request, rpc, task, wait_for_state, with_card};
 
 /// Accepted modes, and the request's metadata.
 type Details = (Vec<String>, Option<Value>);
@@ -347,4 +350,60 @@ async fn p01_a_caller_that_takes_nothing_the_skill_makes_is_refused() {
     let first = server.call("SendMessage", params.clone()).await.result()["task"]["id"].clone();
     params["configuration"] = json!({"acceptedOutputModes": ["video/mp4"]});
     assert_eq!(server.call("SendMessage", params).await.result()["task"]["id"], first);
+}
+
+/// The extensions that a request names and the card declares, with the parameters on the card: in every generation and binding,
+/// under both names of the header.
+#[tokio::test]
+async fn p02_the_agent_sees_which_extensions_are_active() {
+    let seen: Arc<Mutex<Vec<Vec<ActiveExtension>>>> = Arc::default();
+    let keep = Arc::clone(&seen);
+    let agent = move |turn: Turn| {
+        let keep = Arc::clone(&keep);
+        async move {
+            assert_eq!(turn.sent_with(turn.message()).extensions, turn.extensions());
+            keep.lock().unwrap().push(turn.extensions().to_vec());
+            turn.complete().await
+        }
+    };
+    let params = JsonObject::parse(r#"{"unit":"m","n":1.0}"#).ok();
+    let declared = |uri: &str, params: &Option<JsonObject>| AgentExtension {
+        uri: uri.to_owned(),
+        description: None,
+        required: false,
+        params: params.clone(),
+    };
+    let (one, two) = ("https://a.example/one", "urn:two");
+    let builder = with_card(
+        |card| card.capabilities.extensions = vec![declared(one, &params), declared(two, &None)],
+        agent,
+    );
+    let server = serve(resumable(builder)).await;
+    let active = |uri: &str, params: &Option<JsonObject>| ActiveExtension {
+        uri: uri.to_owned(),
+        params: params.clone(),
+    };
+    for interface in ALL_BINDINGS {
+        for (header, value, expected) in [
+            (
+                "a2a-extensions",
+                format!("urn:unknown, {two},{one}"),
+                vec![active(two, &None), active(one, &params)],
+            ),
+            ("x-a2a-extensions", one.to_owned(), vec![active(one, &params)]),
+            ("x-other", one.to_owned(), vec![]),
+        ] {
+            let headers = [(header, value.as_str())];
+            let send = Ask::Send(Sending { wait: Some(true), ..sending("go") });
+            let answer = read(ask_with(&server, interface, &headers, &send).await.unwrap()).await;
+            assert_eq!(answer.status, 200, "{interface:?}: {}", answer.body);
+            let came = loop {
+                if let Some(came) = seen.lock().unwrap().pop() {
+                    break came;
+                }
+                tokio::task::yield_now().await;
+            };
+            assert_eq!(came, expected, "{interface:?} {header}");
+        }
+    }
 }

@@ -12,15 +12,15 @@ use axum::body::{Body, Bytes};
 use axum::extract::{self, State};
 use axum::routing::{delete, get};
 use baton_protocol::domain::Timestamp;
-use baton_server::Webhooks;
 use baton_server::auth::{IssuedKeys, KeyError, NewKey};
+use baton_server::{Server, Webhooks};
 use http::{Response, StatusCode, header};
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Issued, Key, Listed, NewKeyCall, Refused, now, webhook_routes};
+use super::{Issued, Key, Listed, NewKeyCall, Refused, now, task_routes, webhook_routes};
 
 /// A pause after a failed accept, so that a lack of files does not spin.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -38,6 +38,8 @@ pub(crate) struct AdminServer {
     /// Its URL.
     pub(crate) store: String,
     pub(crate) webhooks: Webhooks,
+    /// Whose tasks can be told that they are authorized.
+    pub(crate) tasks: Server,
 }
 
 /// A bound socket. Its file is removed when this is dropped.
@@ -103,11 +105,13 @@ impl AdminListener {
     /// Answers calls until the server stops.
     pub(crate) async fn serve(self, server: AdminServer, stop: CancellationToken) {
         let webhooks = webhook_routes::routes(server.webhooks.clone());
+        let tasks = task_routes::routes(server.tasks.clone());
         let calls = Router::new()
             .route("/keys", get(list).post(issue))
             .route("/keys/{key}", delete(revoke))
             .with_state(Arc::new(server))
-            .merge(webhooks);
+            .merge(webhooks)
+            .merge(tasks);
         let serving = axum::serve(self, calls);
         // A command that is being answered is not waited for.
         tokio::select! {

@@ -1,4 +1,5 @@
-//! Administration of a running server: a Unix socket that speaks HTTP with JSON, for `baton key` and `baton push`.
+//! Administration of a running server: a Unix socket that speaks HTTP with JSON, for `baton key`, `baton push` and an
+//! operator's own tools.
 //!
 //! A store in a file belongs to one process at a time, so a command cannot change its keys or webhooks while a server runs; the
 //! server does it. The socket is in a folder that only the server's user can enter, has mode 0600, and the server compares the
@@ -14,6 +15,7 @@
 //! | `POST /webhooks/{name}/replay` | `{"results": [{"webhook": …, "done": …}], "delivering": true}` |
 //! | `POST /webhooks/{name}/disable` | the webhook |
 //! | `POST /failed-webhooks/replay`, with `?owner`, `task`, `host`, `after` | `{"results": [{"webhook": …, "done" or "error": …}], "next": …}` |
+//! | `POST /tasks/{id}/authorized`, with `?owner`, `agent`, `tenant`; the body is a text for the agent | `{"task": "…"}`: the task goes on that waited for authorization |
 //!
 //! A call that fails answers `{"error": "…"}`.
 
@@ -22,6 +24,8 @@ mod calls;
 mod listener;
 mod place;
 mod reach;
+#[cfg(unix)]
+mod task_routes;
 #[cfg(unix)]
 mod webhook_routes;
 pub(crate) mod webhooks;

@@ -99,7 +99,7 @@ async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
     }
     let stop = CancellationToken::new();
     let reached_at = (&*url_of(config, address), trusted);
-    keys.serve_admin(&loaded, &store_url, reached_at, server.webhooks(), stop.clone())?;
+    keys.serve_admin(&loaded, &store_url, reached_at, &server, stop.clone())?;
     welcome(address, &loaded, &store_url, &webhooks, trusted);
 
     let drain = *config.drain;
@@ -154,6 +154,12 @@ async fn build(
     #[cfg(feature = "grpc")]
     if *config.grpc {
         builder = builder.grpc();
+        if *config.grpc_health {
+            builder = builder.grpc_health();
+        }
+        if *config.grpc_reflection {
+            builder = builder.grpc_reflection();
+        }
     }
     if let Some(keys) = &loaded.master_keys {
         builder = builder.master_key(keys.clone());

@@ -72,6 +72,13 @@ impl Rules<'_> {
             return;
         }
         let text = "without effect: `grpc` is off; set `grpc = true` (--grpc)";
+        for (key, setting) in
+            [("grpc_health", &config.grpc_health), ("grpc_reflection", &config.grpc_reflection)]
+        {
+            if **setting {
+                self.refuse(setting.source(), key, text);
+            }
+        }
         if config.card.grpc.is_some() {
             self.refuse(config.card.grpc.source(), "card.grpc", text);
         }

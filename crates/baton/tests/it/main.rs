@@ -12,6 +12,9 @@ mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
 mod small_disk;
 
+/// Tasks that wait for authorization, and the administration socket.
+#[cfg(unix)]
+mod admin_tasks;
 /// Who may call, as the configuration says.
 #[cfg(unix)]
 mod auth_config;

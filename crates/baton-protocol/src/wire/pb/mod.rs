@@ -7,9 +7,11 @@
 mod bounds;
 mod card;
 mod fault;
+mod health;
 mod json;
 mod objects;
 mod package;
+mod reflection;
 pub mod status;
 pub mod v0_3;
 pub mod v1;
@@ -23,9 +25,11 @@ use super::read::Subject;
 use crate::domain::{Role, Timestamp};
 use crate::error::{Error, ErrorKind};
 
+pub use self::health::{HEALTH_SERVICE, Serving, read_health_request, write_health};
 pub use self::package::Package;
+pub use self::reflection::{REFLECTION_SERVICES, Reflection};
 
-/// A `google.protobuf.FileDescriptorSet` of both packages and what they import: for reflection.
+/// A `google.protobuf.FileDescriptorSet` of both packages and what they import.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Decodes the message of a request and converts it.

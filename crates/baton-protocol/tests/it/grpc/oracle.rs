@@ -1,5 +1,5 @@
 //! `prost-reflect` reads our JSON by protobuf's own rules, and our messages, from the same descriptors: both must be the
-//! same message. What it writes, we must read as the same value.
+//! same message, and our JSON must be spelled as it writes that message. What it writes, we must read as the same value.
 
 use std::sync::LazyLock;
 
@@ -12,6 +12,7 @@ use prost_reflect::prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
 };
+use serde_json::Value;
 
 use super::losses::{same_call_json, same_item_json, same_json};
 use super::roundtrip::{callable, sayable, stored_config, with_required};
@@ -42,6 +43,11 @@ fn same(descriptor: MessageDescriptor, json: &[u8], message: &[u8]) -> Rewritten
     let of_json = DynamicMessage::deserialize_with_options(descriptor.clone(), &mut text, &strict);
     let of_json = of_json.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(json)));
     let of_bytes = DynamicMessage::decode(descriptor.clone(), message).unwrap();
+    let spelled = SerializeOptions::new().stringify_64_bit_integers(false);
+    let spelled = of_bytes.serialize_with_options(serde_json::value::Serializer, &spelled).unwrap();
+    if let Some(difference) = difference("", &serde_json::from_slice(json).unwrap(), &spelled) {
+        panic!("{}: {difference}", descriptor.full_name());
+    }
     let from_json = of_json.encode_to_vec();
     // Empty lists that the JSON names are absent again.
     assert_eq!(DynamicMessage::decode(descriptor, &from_json[..]).unwrap(), of_bytes);
@@ -50,6 +56,69 @@ fn same(descriptor: MessageDescriptor, json: &[u8], message: &[u8]) -> Rewritten
     let options = SerializeOptions::new().skip_default_fields(!is_card);
     of_bytes.serialize_with_options(&mut json, &options).unwrap();
     Rewritten { json: String::from_utf8(json.into_inner()).unwrap(), message: from_json }
+}
+
+/// The first place where our JSON is not spelled like theirs. Readers of JSON accept more than one spelling, of names and of
+/// enums for instance, so that both are the same message does not show it. What the specification leaves open is no difference:
+/// - whether a member with its default value is there,
+/// - how a number is written (`1.0`, `1e0`),
+/// - whether a time without milliseconds says so (`00.000Z`).
+fn difference(place: &str, ours: &Value, theirs: &Value) -> Option<String> {
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let of_theirs = theirs.iter().find_map(|(name, theirs)| match ours.get(name) {
+                Some(ours) => difference(&format!("{place}/{name}"), ours, theirs),
+                None => Some(format!("{place}/{name} is missing")),
+            });
+            of_theirs.or_else(|| {
+                let more =
+                    ours.iter().find(|(name, ours)| !theirs.contains_key(*name) && !is_default(name, ours));
+                more.map(|(name, ours)| format!("{place}/{name} is {ours}, and has no default value"))
+            })
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let mut pairs = left.iter().zip(right).enumerate();
+            pairs.find_map(|(at, (ours, theirs))| difference(&format!("{place}/{at}"), ours, theirs))
+        }
+        (Value::Number(left), Value::Number(right)) if left.as_f64() == right.as_f64() => None,
+        (Value::String(left), Value::String(right)) if left.replace(".000Z", "Z") == *right => None,
+        _ => (ours != theirs).then(|| format!("{place} is {ours} instead of {theirs}")),
+    }
+}
+
+fn is_default(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        // A message has presence: it is there even if it is empty. A map has none.
+        Value::Object(members) => {
+            members.is_empty() && ["scopes", "schemes", "securitySchemes"].contains(&name)
+        }
+    }
+}
+
+#[test]
+fn another_spelling_is_a_difference() {
+    use serde_json::json;
+    let theirs = json!({"taskId": "t", "at": "2026-01-02T03:04:05Z", "n": 1.0, "list": [{"b": true}]});
+    let ours = json!({"taskId": "t", "at": "2026-01-02T03:04:05.000Z", "n": 1, "list": [{"b": true}], "x": "", "y": []});
+    assert_eq!(difference("", &ours, &theirs), None);
+    for (ours, found) in [
+        (json!({"task_id": "t"}), "/taskId is missing"),
+        (json!({"taskId": "t", "role": 1}), "/role is 1, and has no default value"),
+        (json!({"taskId": "t", "status": {}}), "/status is {}, and has no default value"),
+    ] {
+        let found_now = difference("", &ours, &json!({"taskId": "t"}));
+        assert_eq!(found_now.as_deref(), Some(found));
+    }
+    for (ours, theirs) in
+        [(json!(1), json!("ROLE_USER")), (json!([1]), json!([1, 2])), (json!("a_"), json!("a/"))]
+    {
+        assert!(difference("", &ours, &theirs).is_some(), "{ours}");
+    }
 }
 
 pub(super) fn check_call(package: Package, tenant: Option<&str>, call: &Call) {
@@ -131,6 +200,8 @@ proptest! {
             check_reply(package, Operation::SendMessage, &Reply::SentTask(task.clone()));
             check_reply(package, Operation::SendMessage, &Reply::SentMessage(message.clone()));
             check_reply(package, Operation::GetTask, &Reply::Task(task.clone()));
+            check_reply(package, Operation::CancelTask, &Reply::Task(task.clone()));
+            check_reply(package, Operation::CreatePushConfig, &Reply::PushConfig(config.clone()));
             check_reply(package, Operation::GetPushConfig, &Reply::PushConfig(config.clone()));
             let configs = vec![config.clone()];
             let configs = Reply::PushConfigs { configs, next_page_token: next_page_token.clone() };

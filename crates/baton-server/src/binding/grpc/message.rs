@@ -43,6 +43,15 @@ fn compressed(message: String) -> Refused {
     Refused { challenge, code: Some(GrpcCode::Unimplemented) }
 }
 
+/// The byte before each message says how it is compressed.
+pub(super) fn check_flag(flag: u8) -> Result<(), Refused> {
+    match flag {
+        0 => Ok(()),
+        1 => Err(compressed("The message is compressed; send messages as they are".to_owned())),
+        _ => Err(Error::new(ErrorKind::InvalidRequest, "The message has an unknown flag").into()),
+    }
+}
+
 /// The one message of a request, of at most `max` bytes.
 pub(super) async fn read(max: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
     let too_large =
@@ -57,11 +66,7 @@ pub(super) async fn read(max: usize, headers: &HeaderMap, body: Body) -> Result<
         return Err(invalid("The request has no message").into());
     }
     let (flag, length) = (body.get_u8(), body.get_u32() as usize);
-    match flag {
-        0 => {}
-        1 => return Err(compressed("The message is compressed; send messages as they are".to_owned())),
-        _ => return Err(invalid("The message has an unknown flag").into()),
-    }
+    check_flag(flag)?;
     if length > max {
         return Err(too_large().into());
     }

@@ -6,14 +6,19 @@
 mod body;
 mod deadline;
 mod frames;
+pub(super) mod health;
 mod message;
+mod messages;
+pub(super) mod reflection;
 mod status;
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use baton_protocol::error::GrpcCode;
 use baton_protocol::generation::{self, Generations};
 use baton_protocol::operation::Operation;
-use baton_protocol::wire::pb::Package;
+use baton_protocol::wire::pb::{HEALTH_SERVICE, Package, REFLECTION_SERVICES, Reflection};
 use baton_protocol::{Error, ErrorKind};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -39,6 +44,27 @@ pub(super) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application
 
 /// The extension that numbers the events of streams, so that a client can resume them. See `docs/grpc.md`.
 pub(crate) const RESUME: &str = "urn:baton:resume:v1";
+
+/// What is served over gRPC beside A2A.
+#[derive(Debug, Default)]
+pub(crate) struct GrpcServices {
+    pub(crate) health: bool,
+    pub(crate) reflection: Option<Arc<Reflection>>,
+}
+
+impl GrpcServices {
+    pub(crate) fn new(health: bool, reflection: bool) -> Self {
+        let mut all = Package::ALL.map(Package::service).to_vec();
+        all.extend(health.then_some(HEALTH_SERVICE));
+        all.extend(REFLECTION_SERVICES);
+        GrpcServices { health, reflection: reflection.then(|| Arc::new(Reflection::new(&all))) }
+    }
+}
+
+/// The paths of a health service: also those that are answered while the server stops, whatever the name of the host.
+pub(crate) fn health_paths() -> [String; 2] {
+    ["Check", "Watch"].map(|method| format!("/{HEALTH_SERVICE}/{method}"))
+}
 
 /// How a call is answered.
 pub(super) struct GrpcFormat {
@@ -107,19 +133,28 @@ pub(super) async fn handle(
     log: &mut RequestLog<'_>,
 ) -> Response<Body> {
     let answered = match deadline::of(&parts.headers) {
-        Ok(Some(deadline)) if deadline <= Instant::now() => {
-            Err(Error::of(ErrorKind::DeadlineExceeded).into())
+        Ok(deadline) => {
+            // What the call began goes on after its deadline, as it does when a client goes away.
+            in_time(deadline, answer(site, found, principal, called, deadline, parts, body, log)).await
         }
-        Ok(Some(deadline)) => {
-            let answer = answer(site, found, principal, called, Some(deadline), parts, body, log);
-            // What the call began goes on, as it does when a client goes away.
-            let in_time = timeout_at(deadline, answer).await;
-            in_time.unwrap_or_else(|_| Err(Error::of(ErrorKind::DeadlineExceeded).into()))
-        }
-        Ok(None) => answer(site, found, principal, called, None, parts, body, log).await,
         Err(error) => Err(error.into()),
     };
     answered.unwrap_or_else(|refused| failed(called, &refused, log))
+}
+
+/// Does the work, unless the deadline has passed or passes meanwhile.
+async fn in_time<T>(
+    deadline: Option<Instant>,
+    work: impl Future<Output = Result<T, Refused>>,
+) -> Result<T, Refused> {
+    match deadline {
+        Some(deadline) if deadline <= Instant::now() => Err(Error::of(ErrorKind::DeadlineExceeded).into()),
+        Some(deadline) => {
+            let done = timeout_at(deadline, work).await;
+            done.unwrap_or_else(|_| Err(Error::of(ErrorKind::DeadlineExceeded).into()))
+        }
+        None => work.await,
+    }
 }
 
 /// The answer to a caller who is not authenticated.
@@ -169,6 +204,14 @@ fn failed(called: Called, refused: &Refused, log: &mut RequestLog<'_>) -> Respon
     response.headers_mut().extend(ending.trailers());
     message::advise(response.headers_mut());
     respond::refused(response, &refused.challenge, log)
+}
+
+/// The same for a service that is not of A2A, whose errors have no details.
+fn plain_failure(ending: &Ending) -> Response<Body> {
+    let mut response = respond::json(StatusCode::OK, MEDIA_TYPE, Body::empty());
+    response.headers_mut().extend(ending.trailers());
+    message::advise(response.headers_mut());
+    response
 }
 
 /// A stream of events. `numbered`: they carry their numbers.

@@ -2,11 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use baton_protocol::Error;
 use baton_protocol::error::GrpcCode;
 use baton_protocol::wire::pb::Package;
+use baton_protocol::{Error, Generation};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::Refused;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -28,6 +30,17 @@ impl Ending {
         let status = package.status(error);
         let code = error.kind().grpc_code(package.generation());
         Ending { code, message: status.message, details: status.details }
+    }
+
+    /// Without details, for services that are not of A2A.
+    pub(super) fn plain(refused: &Refused) -> Self {
+        let error = refused.challenge.error();
+        let code = refused.code.unwrap_or_else(|| error.kind().grpc_code(Generation::V1));
+        Ending { code, message: error.to_string(), details: Bytes::new() }
+    }
+
+    pub(super) fn saying(code: GrpcCode, message: &str) -> Self {
+        Ending { code, message: message.to_owned(), details: Bytes::new() }
     }
 
     pub(super) fn trailers(&self) -> HeaderMap {

@@ -51,6 +51,11 @@ pub enum BadSigningKey {
     /// Not a set of public keys with ids.
     #[error("expected a JSON Web Key Set, {{\"keys\":[…]}}, of public keys that have a `kid`")]
     NoKeySet,
+    /// Two different keys have one id.
+    #[error(
+        "two different keys have the same `kid`: a client could not tell which of them has signed a card"
+    )]
+    SameId,
 }
 
 #[derive(Deserialize)]

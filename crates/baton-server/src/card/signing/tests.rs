@@ -110,6 +110,20 @@ fn s02_of_earlier_keys_only_the_public_part_is_published() {
     }
 }
 
+/// A key that takes the place of another needs an id of its own; else neither could be told from the other.
+#[test]
+fn s02_two_different_keys_cannot_have_one_id() {
+    let old = ED25519.replace("{", r#"{"kid":"old","#);
+    let set = |keys: &[&str]| format!(r#"{{"keys":[{}]}}"#, keys.join(","));
+    let signing = |id: &str| CardSigning::new(SigningKey::read(PKCS8, Some(id)).unwrap());
+    let other = signing("old").public_keys().next().unwrap();
+    assert_eq!(signing("old").publish(&set(&[&old])).unwrap_err(), BadSigningKey::SameId);
+    assert_eq!(signing("new").publish(&set(&[&old, &other])).unwrap_err(), BadSigningKey::SameId);
+    assert_eq!(signing("new").publish(&set(&[&old, &old])).unwrap().public_keys().count(), 2);
+    let twice = old.replacen('{', r#"{"kid":"older","#, 1);
+    assert_eq!(signing("new").publish(&set(&[&twice])).unwrap_err(), BadSigningKey::NoKeySet);
+}
+
 #[test]
 fn s02_a_signature_says_where_its_key_is() {
     let url = PublicUrl::new("https://a.example/agents/");

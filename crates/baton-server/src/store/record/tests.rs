@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::suite::golden;
 use super::*;
-use baton_protocol::domain::{Artifact, Part, Role, SendDetails};
+use baton_protocol::domain::{ActiveExtension, Artifact, Part, Role, SendDetails};
 
 /// Checks that the golden file equals `record`; answers the file's bytes.
 #[track_caller]
@@ -148,18 +148,39 @@ fn skills_and_traces_are_kept() {
 fn details_are_kept() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let metadata = || JsonObject::parse(r#"{"n":1.0,"line":"a\nb"}"#).ok();
+    let extensions = || {
+        let one = ActiveExtension { uri: "https://a.example/\"one\"".to_owned(), params: metadata() };
+        vec![one, ActiveExtension { uri: "urn:two".to_owned(), params: None }]
+    };
     let modes = |modes: &[&str]| modes.iter().map(|mode| (*mode).to_owned()).collect();
     for (number, (name, trace, details)) in (1..).zip([
         (
             "modes",
             None,
-            SendDetails { accepted_output_modes: modes(&["text/plain", "a \"b\"\n"]), metadata: None },
+            SendDetails {
+                accepted_output_modes: modes(&["text/plain", "a \"b\"\n"]),
+                ..SendDetails::default()
+            },
         ),
         ("metadata", None, SendDetails { metadata: metadata(), ..SendDetails::default() }),
         (
             "both-traced",
             TraceContext::parse(PARENT, Some("one=a")),
-            SendDetails { accepted_output_modes: modes(&["text"]), metadata: metadata() },
+            SendDetails {
+                accepted_output_modes: modes(&["text"]),
+                metadata: metadata(),
+                ..SendDetails::default()
+            },
+        ),
+        ("extensions", None, SendDetails { extensions: extensions(), ..SendDetails::default() }),
+        (
+            "all",
+            None,
+            SendDetails {
+                accepted_output_modes: modes(&["text"]),
+                metadata: metadata(),
+                extensions: extensions(),
+            },
         ),
     ]) {
         let body =

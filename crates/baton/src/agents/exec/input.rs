@@ -1,6 +1,6 @@
 //! What the program reads on stdin.
 
-use baton_protocol::domain::{JsonObject, Message, PartContent, SendDetails};
+use baton_protocol::domain::{ActiveExtension, JsonObject, Message, PartContent, SendDetails};
 use baton_protocol::wire::v1;
 use baton_server::{Asked, Turn};
 
@@ -41,8 +41,8 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
         Some((answer, since)) => (answer, since, None),
         None => (turn.message(), since, history.iter().rposition(|said| said.id == turn.message().id)),
     };
-    let SendDetails { accepted_output_modes, metadata } = turn.sent_with(message);
-    write_details(&mut line, &accepted_output_modes, metadata.as_ref());
+    let SendDetails { accepted_output_modes, metadata, extensions } = turn.sent_with(message);
+    write_details(&mut line, &accepted_output_modes, metadata.as_ref(), &extensions);
     let before = history.iter().enumerate().rev().filter(|(index, _)| Some(*index) != this);
     let newest_first = since.iter().rev().chain(before.map(|(_, said)| &**said));
     if let Some(before) = latest(newest_first, MOST_HISTORY) {
@@ -57,12 +57,18 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
 pub(super) fn message_line(skill: &str, asked: &Asked) -> Vec<u8> {
     let mut line = b"{\"skill\":".to_vec();
     write_string(&mut line, skill);
-    write_details(&mut line, &asked.accepted_output_modes, asked.request_metadata.as_ref());
+    let (modes, metadata) = (&asked.accepted_output_modes, asked.request_metadata.as_ref());
+    write_details(&mut line, modes, metadata, &asked.extensions);
     end_with_message(line, &asked.message)
 }
 
-/// The request's accepted output modes and metadata, if it has any.
-fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObject>) {
+/// The request's accepted output modes, metadata and activated extensions, if it has any.
+fn write_details(
+    line: &mut Vec<u8>,
+    modes: &[String],
+    metadata: Option<&JsonObject>,
+    extensions: &[ActiveExtension],
+) {
     if !modes.is_empty() {
         line.extend_from_slice(b",\"acceptedOutputModes\":[");
         for (index, mode) in modes.iter().enumerate() {
@@ -77,13 +83,26 @@ fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObj
         line.extend_from_slice(b",\"metadata\":");
         line.extend_from_slice(metadata.as_str().as_bytes());
     }
+    for (index, extension) in extensions.iter().enumerate() {
+        line.extend_from_slice(if index == 0 { b",\"extensions\":[{\"uri\":" } else { b",{\"uri\":" });
+        write_string(line, &extension.uri);
+        if let Some(params) = &extension.params {
+            line.extend_from_slice(b",\"params\":");
+            line.extend_from_slice(params.as_str().as_bytes());
+        }
+        line.push(b'}');
+    }
+    if !extensions.is_empty() {
+        line.push(b']');
+    }
 }
 
 /// The answer to a question, for a program that waits for it.
 pub(super) fn answer_line(message: &Message, details: &SendDetails) -> Vec<u8> {
     let mut line = b"{\"message\":".to_vec();
     v1::write_message(&mut line, message);
-    write_details(&mut line, &details.accepted_output_modes, details.metadata.as_ref());
+    let SendDetails { accepted_output_modes, metadata, extensions } = details;
+    write_details(&mut line, accepted_output_modes, metadata.as_ref(), extensions);
     line.extend_from_slice(b"}\n");
     line
 }
@@ -146,6 +165,9 @@ mod tests {
         let mut asked = Asked::of_text("a\nb");
         asked.accepted_output_modes = vec!["text/plain".to_owned(), "a\nb".to_owned()];
         asked.request_metadata = Some(JsonObject::parse("{\n\"n\": 1.0}").unwrap());
+        let params = JsonObject::parse("{\n\"p\": [1]}").ok();
+        let extension = |uri: &str, params| ActiveExtension { uri: uri.to_owned(), params };
+        asked.extensions = vec![extension("https://a.example/\n", params), extension("urn:b", None)];
         let line = message_line("sk\"ill", &asked);
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
@@ -155,6 +177,9 @@ mod tests {
         );
         assert_eq!(read["acceptedOutputModes"], serde_json::json!(["text/plain", "a\nb"]));
         assert_eq!(read["metadata"], serde_json::json!({"n": 1.0}));
+        let expected =
+            serde_json::json!([{"uri": "https://a.example/\n", "params": {"p": [1]}}, {"uri": "urn:b"}]);
+        assert_eq!(read["extensions"], expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_protocol::domain::{ListFilter, Timestamp};
-use baton_server::Webhooks;
+use baton_server::Server;
 use baton_server::auth::{IssuedKeys, KeySet, Principal};
 use baton_server::store::{Detail, ListQuery, Scope, Store};
 use tokio_util::sync::CancellationToken;
@@ -68,14 +68,14 @@ impl Keys {
         }
     }
 
-    /// Opens the socket for `baton key` and `baton push`. `url` is the server's, and `trusted` a certificate that clients must trust. Without one the server runs all the same, unless the configuration names a path.
+    /// Opens the socket for administration. `url` is the server's, and `trusted` a certificate that clients must trust. Without one the server runs all the same, unless the configuration names a path.
     #[cfg(unix)]
     pub(super) fn serve_admin(
         &self,
         loaded: &Loaded,
         store: &StoreUrl,
         (url, trusted): (&str, Option<&Path>),
-        webhooks: Webhooks,
+        server: &Server,
         stop: CancellationToken,
     ) -> Result<(), Failure> {
         let config = &loaded.config;
@@ -104,7 +104,8 @@ impl Keys {
                 url: url.to_owned(),
                 trusted: trusted.map(Path::to_owned),
                 store: store.to_string(),
-                webhooks,
+                webhooks: server.webhooks(),
+                tasks: server.clone(),
             },
             stop,
         ));
@@ -117,7 +118,7 @@ impl Keys {
         _loaded: &Loaded,
         _store: &StoreUrl,
         _address: (&str, Option<&Path>),
-        _webhooks: Webhooks,
+        _server: &Server,
         _stop: CancellationToken,
     ) -> Result<(), Failure> {
         Ok(())

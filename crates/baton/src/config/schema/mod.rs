@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) allow_public: Setting<bool>,
     pub(crate) allowed_hosts: Setting<Vec<HostName>>,
     pub(crate) grpc: Setting<bool>,
+    pub(crate) grpc_health: Setting<bool>,
+    pub(crate) grpc_reflection: Setting<bool>,
     pub(crate) drain: Setting<Duration>,
     pub(crate) master_key: Setting<Option<SecretText>>,
     pub(crate) master_key_old: Setting<Option<SecretText>>,
@@ -108,6 +110,8 @@ impl Default for Config {
             allow_public: Setting::default(),
             allowed_hosts: Setting::default(),
             grpc: Setting::default(),
+            grpc_health: Setting::default(),
+            grpc_reflection: Setting::default(),
             drain: Setting::new(Duration::from_secs(30)),
             master_key: Setting::default(),
             master_key_old: Setting::default(),
@@ -155,6 +159,8 @@ impl Section for Config {
         visit.field("allow_public", &mut self.allow_public);
         visit.field("allowed_hosts", &mut self.allowed_hosts);
         visit.field("grpc", &mut self.grpc);
+        visit.field("grpc_health", &mut self.grpc_health);
+        visit.field("grpc_reflection", &mut self.grpc_reflection);
         visit.field("drain", &mut self.drain);
         visit.field("master_key", &mut self.master_key);
         visit.field("master_key_old", &mut self.master_key_old);

@@ -40,6 +40,12 @@ async fn receivers_that_never_answer_time_out() {
     }
 }
 
+/// Between the 10 and 30 s that the specification recommends.
+#[test]
+fn calls_time_out_after_15_seconds_unless_the_operator_says_otherwise() {
+    assert_eq!(crate::PushOptions::default().timeout, Duration::from_secs(15));
+}
+
 /// A head that grows by a byte now and then is not an answer, however long it goes on.
 #[tokio::test]
 async fn a_head_that_drips_times_out() {

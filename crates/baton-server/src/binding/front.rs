@@ -8,6 +8,8 @@ use axum::body::Body;
 use axum::extract::OriginalUri;
 use baton_protocol::wire::http_json::METRICS_PATH;
 use baton_protocol::{Error, ErrorKind};
+#[cfg(feature = "grpc")]
+use http::Version;
 use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -47,7 +49,14 @@ pub(super) async fn handle(
         log.set_agent(service);
     }
     #[cfg(feature = "grpc")]
-    if site.serves_grpc() && grpc::is_call(&request) {
+    if grpc::is_call(&request) {
+        if !site.serves_grpc() || request.version() != Version::HTTP_2 {
+            log.set_route(Binding::Grpc, Route::Unknown);
+            log.refused(ErrorKind::MethodNotFound);
+            let (parts, body) = request.into_parts();
+            incoming::discard(&parts, body).await;
+            return grpc::not_served(parts.version);
+        }
         if site.grpc_services().health
             && let Some(probe) = grpc::health::Probe::at(site.below_base(path))
         {

@@ -129,7 +129,9 @@ async fn p07_the_package_and_the_version_have_to_agree() {
     }
     let mut silent = Grpc::connect(&server, Package::V1).await.without("a2a-version");
     let refused = silent.call("SendMessage", message(Package::V1, "hello", true)).await.unwrap_err();
-    assert!(refused.message().contains("A2A-Version: 1.0"), "{refused}");
+    let expected = "lf.a2a.v1.A2AService is of A2A 1.0: send the metadata `a2a-version: 1.0`; this call named none, \
+                    which counts as 0.3";
+    assert_eq!(refused.message(), expected);
 }
 
 #[tokio::test]
@@ -224,13 +226,24 @@ async fn p03_paths_that_call_nothing() {
     }
 }
 
+/// As a proxy makes it that speaks HTTP/1.1 to the server.
+#[tokio::test]
+async fn p03_a_call_that_comes_by_http_1_is_told_what_is_missing() {
+    let server = serve_obedient().await;
+    let call = server.http.post(format!("{}{}", server.url, path(Package::V1, "GetTask")));
+    let answer = call.header("content-type", "application/grpc").body(vec![0; 5]).send().await.unwrap();
+    assert_eq!((answer.version(), answer.status().as_u16()), (http::Version::HTTP_11, 505));
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("gRPC needs HTTP/2"), "{text}");
+}
+
 #[tokio::test]
 async fn p03_grpc_is_off_unless_it_is_switched_on() {
     let server = serve(Server::agent("test", "An agent for tests", obedient)).await;
     let mut client = Grpc::connect(&server, Package::V1).await;
     let refused = client.call("GetTask", json!({"id": "t"})).await.unwrap_err();
-    // tonic tries to read the answer's JSON; other clients have a code for a 404.
-    assert!(refused.message().contains("404"), "{refused}");
+    assert_eq!(refused.code(), Code::Unimplemented);
+    assert!(refused.message().contains("gRPC is off on this server; `grpc = true`"), "{refused}");
     let card = server.http.get(format!("{}/.well-known/agent-card.json", server.url)).send().await.unwrap();
     let card = card.text().await.unwrap();
     assert!(!card.contains("GRPC") && !card.contains("urn:baton:resume"), "{card}");

@@ -393,6 +393,10 @@ fn welcome(
         StoreUrl::Sqlite(_) => String::new(),
     };
     text += &format!("  store      {store}{kept}\n");
+    if *config.grpc {
+        let with = if config.tls.is_on() { "with TLS" } else { "without TLS" };
+        text += &format!("  gRPC       {}, {with}\n", reachable(address));
+    }
     text += &format!("  webhooks   {}\n", webhooks.told(loaded));
     if let Some(trusted) = trusted {
         text +=

@@ -75,6 +75,10 @@ pub(crate) fn plan(
         let plan = planner.agent(agent);
         plans.extend(plan.and_then(|plan| planner.guarded(plan, &agent.card, &agent.require)));
     }
+    planner.prefix = "";
+    if *config.grpc {
+        planner.without_grpc(&plans);
+    }
     if *config.push.enabled == Some(true) {
         warnings.extend(plans.iter().filter_map(without_webhooks));
     }
@@ -109,6 +113,21 @@ impl Planner<'_> {
     fn warn(&mut self, source: &Source, key: &str, text: Option<String>) {
         let line = |text| Problem::new(source.clone(), format!("{}{key}", self.prefix), text).to_string();
         self.warnings.extend(text.map(line));
+    }
+
+    /// A call of gRPC names a method and no path, so it cannot be for an agent that is known by its path.
+    fn without_grpc(&mut self, plans: &[AgentPlan]) {
+        let (out_of_reach, reached): (Vec<_>, Vec<_>) =
+            plans.iter().partition(|plan| matches!(plan.address, AgentAddress::Path(_)));
+        if let ([_, ..], []) = (&out_of_reach[..], &reached[..]) {
+            let text = "it would reach no agent: all have a `path`, which calls of gRPC do not; give one a `tenant` instead";
+            return self.refuse(self.config.grpc.source(), "grpc", text);
+        }
+        for plan in out_of_reach {
+            let text =
+                format!("gRPC does not reach {}, since it has a `path`; it would with a `tenant`", plan.id);
+            self.warn(&plan.source, "agent.path", Some(text));
+        }
     }
 
     fn root(&mut self, profile: Option<Profile>, exec: &ExecFlags) -> Option<AgentPlan> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use baton_protocol::error::GrpcCode;
-use baton_protocol::generation::{self, Generations};
+use baton_protocol::generation::{self, AskedVersion, Generations};
 use baton_protocol::operation::Operation;
 use baton_protocol::wire::pb::{HEALTH_SERVICE, Package, REFLECTION_SERVICES, Reflection};
 use baton_protocol::{Error, ErrorKind};
@@ -114,12 +114,42 @@ impl<E: Into<Challenge>> From<E> for Refused {
 
 /// Whether a request is a call of gRPC. gRPC-Web and JSON messages, whose types begin alike, are not spoken.
 pub(super) fn is_call<B>(request: &Request<B>) -> bool {
-    if request.version() != Version::HTTP_2 || *request.method() != Method::POST {
+    if *request.method() != Method::POST {
         return false;
     }
     let Some(kind) = request.headers().get(CONTENT_TYPE) else { return false };
     let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     [&b"application/grpc"[..], b"application/grpc+proto"].iter().any(|ours| kind.eq_ignore_ascii_case(ours))
+}
+
+/// The answer to a call that no agent can get: gRPC is off, or the call came without HTTP/2. A client of gRPC would show an answer
+/// of HTTP as a riddle.
+pub(super) fn not_served(version: Version) -> Response<Body> {
+    if version != Version::HTTP_2 {
+        let text = "gRPC needs HTTP/2 from end to end: a proxy on the way has to forward it as such\n";
+        return respond::plain(StatusCode::HTTP_VERSION_NOT_SUPPORTED, text);
+    }
+    let message = "gRPC is off on this server; `grpc = true` in its configuration, or --grpc, switches it on";
+    plain_failure(&Ending::saying(GrpcCode::Unimplemented, message))
+}
+
+/// Refuses a call whose metadata names another version than the service's, in the words of gRPC: its keys are lower-case, and some
+/// libraries refuse others.
+fn check_version(asked: &AskedVersion, package: Package, served: Generations) -> Result<(), Error> {
+    let generation = package.generation();
+    served.check(generation)?;
+    let Err(refused) = generation::check_path(asked, generation, served) else { return Ok(()) };
+    let said = match asked {
+        AskedVersion::Unsaid => "this call named none, which counts as 0.3".to_owned(),
+        AskedVersion::Known(said) => format!("this call named {}", said.version()),
+        AskedVersion::Unknown(said) => {
+            format!("this call named {:?}", said.chars().take(32).collect::<String>())
+        }
+    };
+    let (service, version) = (package.service(), generation.version());
+    let message =
+        format!("{service} is of A2A {version}: send the metadata `a2a-version: {version}`; {said}");
+    Err(Error::new(refused.kind(), message))
 }
 
 /// `found` is the agent that the path leads to; the request may name another one by its tenant.
@@ -183,7 +213,7 @@ async fn answer(
     log.set_generation(package.generation());
     message::check_encoding(&parts.headers)?;
     let served = found.map_or(Generations::ALL, Service::generations);
-    generation::check_path(&incoming::asked_version(parts), package.generation(), served)?;
+    check_version(&incoming::asked_version(parts), package, served)?;
     let message = message::read(site.body_limit(found), &parts.headers, body).await?;
     let decoded = package.decode_call(operation, message)?;
     let found = Found::find(site, found, principal, package.dialect(), decoded, log)?;

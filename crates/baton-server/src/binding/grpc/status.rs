@@ -100,6 +100,10 @@ mod tests {
             assert_eq!(escaped(message), sent);
         }
         let long = escaped(&"ü".repeat(MOST));
-        assert!(long.len() <= MOST && long.len().is_multiple_of(6), "no letter is cut in two: {}", long.len());
+        assert!(
+            long.len() <= MOST && long.len().is_multiple_of(6),
+            "no letter is cut in two: {}",
+            long.len()
+        );
     }
 }

@@ -180,17 +180,6 @@ async fn p03_content_types_that_begin_alike_are_not_grpc() {
     }
 }
 
-/// Clients of HTTP/1 get an answer that they can read.
-#[tokio::test]
-async fn p03_without_http2_there_is_no_grpc() {
-    let server = serve_obedient().await;
-    let path = format!("{}/lf.a2a.v1.A2AService/GetTask", server.url);
-    let request = server.http.post(path).header("content-type", "application/grpc").body(send("x"));
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status(), 404);
-    assert_eq!(answer.headers()["content-type"], "application/a2a+json");
-}
-
 #[tokio::test]
 async fn p03_an_application_that_mounts_the_router_has_grpc_too() {
     let server = Server::agent("test", "An agent for tests", obedient);

@@ -228,7 +228,7 @@ fn wanted(preference: &Preference) -> String {
     format!("{bindings}, protocol {versions}")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "grpc"))]
 mod tests {
     use super::*;
 
@@ -265,26 +265,33 @@ mod tests {
             ("https://h/rpc", "JSONRPC", "1.0.1"),
             ("https://h/rpc", "JSONRPC", "0.3.0"),
         ]);
-        let all = ["HTTP+JSON 1.0 Some(\"acme\")", "JSONRPC 1.0 Some(\"acme\")", "JSONRPC 0.3 None"];
+        let all = [
+            "GRPC 1.0 Some(\"acme\")",
+            "HTTP+JSON 1.0 Some(\"acme\")",
+            "JSONRPC 1.0 Some(\"acme\")",
+            "JSONRPC 0.3 None",
+        ];
         assert_eq!(chosen(&card, &Preference::default()), all);
         let rpc_first =
             Preference { bindings: vec![Binding::JsonRpc, Binding::HttpJson], ..Preference::default() };
-        assert_eq!(chosen(&card, &rpc_first), [all[1], all[2], all[0]]);
+        assert_eq!(chosen(&card, &rpc_first), [all[2], all[3], all[1]]);
         let old = Preference { versions: vec![Generation::V0_3], ..Preference::default() };
-        assert_eq!(chosen(&card, &old), [all[2]]);
+        assert_eq!(chosen(&card, &old), [all[3]]);
     }
 
     #[test]
     fn p09_what_does_not_fit_is_said() {
         let card = card(&[
-            ("grpc.h:443", "GRPC", "1.0"),
+            ("dns:///grpc.h", "GRPC", "1.0"),
+            ("localhost:3000", "GRPC", "0.3"),
             ("http://h/rpc", "JSONRPC", "1.0"),
             ("https://h/rpc", "JSONRPC", "2.0"),
             ("https://h/x", "https://x.example/binding", "1.0"),
         ]);
         let said = chosen(&card, &Preference::default()).concat();
         for part in [
-            "GRPC 1.0 at grpc.h:443 (gRPC is not built in)",
+            "GRPC 1.0 at dns:///grpc.h (its address is none of host:port, http, https, grpc or grpcs)",
+            "GRPC 0.3 at localhost:3000 (the card came by https, and this is http)",
             "http://h/rpc (the card came by https, and this is http)",
             "2.0 at https://h/rpc (this version is not known)",
             "(this binding is not known)",
@@ -292,6 +299,8 @@ mod tests {
             assert!(said.contains(part), "{said}");
         }
         let downgrade = Preference { allow_downgrade: true, ..Preference::default() };
-        assert_eq!(chosen(&card, &downgrade), ["JSONRPC 1.0 Some(\"acme\")"]);
+        assert_eq!(chosen(&card, &downgrade), ["GRPC 0.3 None", "JSONRPC 1.0 Some(\"acme\")"]);
+        let plaintext = Preference { grpc_plaintext: true, ..Preference::default() };
+        assert_eq!(chosen(&card, &plaintext), ["GRPC 0.3 None"]);
     }
 }

@@ -36,14 +36,12 @@ use crate::service::Service;
 use crate::site::Site;
 
 pub(super) use self::body::body;
+pub(crate) use baton_protocol::wire::pb::resume::RESUME;
 
 use self::frames::Frames;
 use self::status::Ending;
 
 pub(super) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
-
-/// The extension that numbers the events of streams, so that a client can resume them. See `docs/grpc.md`.
-pub(crate) const RESUME: &str = "urn:baton:resume:v1";
 
 /// What is served over gRPC beside A2A.
 #[derive(Debug, Default)]

@@ -19,7 +19,12 @@ const card = {
   description: 'Says what it was told',
   version: '1.0.0',
   supportedInterfaces: [
-    { url: `http://127.0.0.1:${port}/`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+    {
+      url: `http://127.0.0.1:${port}/`,
+      protocolBinding: process.env.GRPC ? 'GRPC' : 'JSONRPC',
+      protocolVersion: '1.0',
+      tenant: '',
+    },
   ],
   capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
   defaultInputModes: ['text/plain'],

@@ -69,6 +69,7 @@ proofs! {
     v0_1_streams,
     v0_1_tasks,
     v0_3_agents,
+    v0_3_grpc,
     v0_3_jsonrpc,
     v0_3_push,
     v0_3_rest,
@@ -81,6 +82,7 @@ proofs! {
     v1_equivalence,
     v1_errors,
     v1_get,
+    v1_grpc,
     v1_hostile,
     v1_jsonrpc,
     v1_lifecycle,
@@ -119,8 +121,10 @@ fn every_defect_has_a_name_of_its_own() {
 async fn t09_the_right_agent_passes_with_push_and_without() {
     let mut passed: BTreeMap<String, bool> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for profile in Profile::ALL {
-        for outcome in trial::run(profile, None, |plan| plan).await {
+    let runs =
+        Profile::ALL.map(|profile| async move { (profile, trial::run(profile, None, |plan| plan).await) });
+    for (profile, outcomes) in futures_util::future::join_all(runs).await {
+        for outcome in outcomes {
             let id = outcome.case.id().to_owned();
             match &outcome.verdict {
                 Verdict::Pass if !outcome.crashed => {

@@ -53,16 +53,15 @@ impl Framing for Frames {
         self.package.write_stream_message(message)
     }
 
-    /// Encoded once for all readers of the task, unless it carries its number.
+    /// Encoded once for all readers of the task that number events, and once for those that do not.
     fn event(&self, stream: &EventStream, event: &StoredEvent) -> Result<Bytes, Error> {
-        let package = self.package;
-        if self.numbered {
+        let Frames { package, numbered, .. } = *self;
+        stream.encoded(event.number, Encoding::Protobuf { package, numbered }, || {
             let mut item = event.item().map_err(from_store)?;
-            set_number(&mut item, event.number);
-            return Ok(package.write_stream_update(&item).into());
-        }
-        stream.encoded(event.number, Encoding::Protobuf(package), || {
-            Ok(package.write_stream_update(&event.item().map_err(from_store)?).into())
+            if numbered {
+                set_number(&mut item, event.number);
+            }
+            Ok(package.write_stream_update(&item).into())
         })
     }
 

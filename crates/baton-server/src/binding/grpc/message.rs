@@ -7,6 +7,7 @@ use baton_protocol::wire::pb::framing::{self, PREFIX, Unframed};
 use baton_protocol::{Error, ErrorKind};
 use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body_util::BodyExt as _;
 
 use super::Refused;
 use crate::binding::incoming;
@@ -51,25 +52,36 @@ fn too_large(max: usize) -> Error {
     Error::new(ErrorKind::PayloadTooLarge, format!("The message is larger than {max} bytes"))
 }
 
-/// The one message of a request, of at most `max` bytes.
-pub(super) async fn read(max: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
-    let read = incoming::read_body(max.saturating_add(PREFIX), headers, body).await;
-    let mut body = read.map_err(|error| match error.kind() {
+/// The one message of a request, of at most `max` bytes. What is wrong with its prefix is told before the rest is taken.
+pub(super) async fn read(max: usize, headers: &HeaderMap, mut body: Body) -> Result<Bytes, Refused> {
+    let invalid = |message| Error::new(ErrorKind::InvalidRequest, message);
+    incoming::check_head(max.saturating_add(PREFIX), headers).map_err(|error| match error.kind() {
         ErrorKind::PayloadTooLarge => too_large(max),
         _ => error,
     })?;
-    let invalid = |message| Error::new(ErrorKind::InvalidRequest, message);
-    if body.len() < PREFIX {
-        return Err(invalid("The request has no message").into());
+    let mut begun = Bytes::new();
+    while begun.len() < PREFIX {
+        let Some(frame) = body.frame().await else {
+            return Err(invalid("The request has no message").into());
+        };
+        let Ok(data) = frame.map_err(incoming::unreadable)?.into_data() else { continue };
+        begun = if begun.is_empty() { data } else { [begun, data].concat().into() };
     }
-    let (flag, length) = (body.get_u8(), body.get_u32() as usize);
+    let (flag, length) = (begun.get_u8(), begun.get_u32() as usize);
     framing::check_flag(flag).map_err(|why| unframed(why, max))?;
     if length > max {
         return Err(too_large(max).into());
     }
-    match body.len() {
-        whole if whole == length => Ok(body),
-        less if less < length => Err(invalid("The message ends too early").into()),
-        _ => Err(invalid("The request has more than one message").into()),
+    let more = || invalid("The request has more than one message");
+    let left = length.checked_sub(begun.len()).ok_or_else(more)?;
+    let rest = incoming::collect(left, body).await.map_err(|error| match error.kind() {
+        ErrorKind::PayloadTooLarge => more(),
+        _ => error,
+    })?;
+    match rest.len() {
+        0 if left == 0 => Ok(begun),
+        whole if whole == left && begun.is_empty() => Ok(rest),
+        whole if whole == left => Ok([begun, rest].concat().into()),
+        _ => Err(invalid("The message ends too early").into()),
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::messages::{self, Messages};
 use super::status::Ending;
-use super::{MEDIA_TYPE, Refused, deadline, in_time, message, plain_failure};
+use super::{Deadline, MEDIA_TYPE, Refused, in_time, message, plain_failure};
 use crate::binding::respond;
 use crate::engine::Engine;
 use crate::engine::caller::Caller;
@@ -43,11 +43,12 @@ pub(in crate::binding) fn handle(
     site: &Site,
     reflection: &Arc<Reflection>,
     caller: &Caller,
+    deadline: Deadline,
     parts: &Parts,
     body: Body,
 ) -> Response<Body> {
-    let begin = || -> Result<Exchange, Refused> {
-        let deadline = deadline::of(&parts.headers)?;
+    let begin = move || -> Result<Exchange, Refused> {
+        let deadline = deadline.checked()?;
         message::check_encoding(&parts.headers)?;
         let slot = site.nearest().stream_slot_of(caller)?;
         let requests = Requests { body, ended: false, messages: Deframer::new(MAX_REQUEST), taken: 0 };

@@ -192,7 +192,8 @@ async fn tour(client: &Client) -> u32 {
 async fn refused(client: &Client, sent: bool) -> Outcome {
     let error = client.get(&TaskId::parse("no-such-task")?).await.err().ok_or("it was let in")?;
     let agent = error.agent().ok_or_else(|| error.to_string())?;
-    check(agent.http_status() == Some(401) && agent.credentials_sent() == sent, error.to_string())
+    let is_refused = agent.http_status() == Some(401) || agent.grpc_code() == Some(16);
+    check(is_refused && agent.credentials_sent() == sent, error.to_string())
 }
 
 /// A server of an authority that nobody trusts is not even asked for its card.
@@ -265,6 +266,9 @@ impl Given {
     }
 }
 
+const BINDINGS: [(Binding, &str); 3] =
+    [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON"), (Binding::Grpc, "gRPC")];
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let Some(given) = Given::read(std::env::args().skip(1)) else {
@@ -274,7 +278,7 @@ async fn main() -> ExitCode {
     let builder = given.with_credentials(given.builder(), true);
     let mut failed = 0;
     for version in [Generation::V1, Generation::V0_3] {
-        for (binding, shown) in [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON")] {
+        for (binding, shown) in BINDINGS {
             let choose = |builder: Builder| builder.bindings([binding]).versions([version]);
             match choose(builder.clone()).connect(&given.url).await {
                 Ok(client) => {

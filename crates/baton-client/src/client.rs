@@ -1,7 +1,7 @@
 //! The client of one agent: its card, the interface in use, and the path of every call.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use baton_protocol::domain::AgentCard;
@@ -37,6 +37,8 @@ pub struct Client(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) http: Arc<Http>,
     pub(crate) discovered: Discovered,
+    /// The one in use.
+    pub(crate) card: RwLock<Arc<AgentCard>>,
     /// The best first. At least one.
     pub(crate) interfaces: Vec<Interface>,
     /// Which of them is in use: another, when one cannot be reached.
@@ -72,12 +74,19 @@ impl Client {
         Builder::default()
     }
 
-    /// The agent's card.
-    pub fn card(&self) -> &AgentCard {
-        &self.0.discovered.card
+    /// The agent's card: the one that was found, or the extended one as soon as it was read ([`extended_card`]).
+    ///
+    /// [`extended_card`]: Self::extended_card
+    pub fn card(&self) -> Arc<AgentCard> {
+        Arc::clone(&self.0.card.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The card with its source.
+    /// The agent has told more, or something newer, of itself.
+    pub(crate) fn replace_card(&self, card: Arc<AgentCard>) {
+        *self.0.card.write().unwrap_or_else(PoisonError::into_inner) = card;
+    }
+
+    /// The card that was found, with its source.
     pub fn discovered(&self) -> &Discovered {
         &self.0.discovered
     }

@@ -99,6 +99,7 @@ impl Http {
         self.tls.has_client_certificate()
     }
 
+    #[cfg(feature = "grpc")]
     pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_on()
     }
@@ -166,16 +167,15 @@ impl Http {
     }
 }
 
-/// Without asking the server first: what it offers over TLS would decide between the two.
+/// Without asking the server first: what it offers over TLS would decide between the two. No pings over HTTP/2: servers of gRPC
+/// close connections that ping more often than every five minutes, and the idle timeout finds dead ones sooner.
 fn of_version(builder: reqwest::ClientBuilder, http2: bool) -> reqwest::ClientBuilder {
     #[cfg(feature = "grpc")]
     if http2 {
         return builder
             .http2_prior_knowledge()
             .http2_initial_stream_window_size(HTTP2_WINDOW)
-            .http2_initial_connection_window_size(2 * HTTP2_WINDOW)
-            .http2_keep_alive_interval(PING_AFTER)
-            .http2_keep_alive_timeout(PING_TIMEOUT);
+            .http2_initial_connection_window_size(2 * HTTP2_WINDOW);
     }
     let _ = http2;
     builder.http1_only()
@@ -184,12 +184,6 @@ fn of_version(builder: reqwest::ClientBuilder, http2: bool) -> reqwest::ClientBu
 /// How much of one answer may come before it is read: what would be on the way at 100 MB/s and 10 ms.
 #[cfg(feature = "grpc")]
 const HTTP2_WINDOW: u32 = 1 << 20;
-
-/// Servers of gRPC close connections that ping more often than every five minutes without calls; with calls this is usual.
-#[cfg(feature = "grpc")]
-const PING_AFTER: Duration = Duration::from_secs(30);
-#[cfg(feature = "grpc")]
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An answer whose body has not been read yet.
 #[derive(Debug)]

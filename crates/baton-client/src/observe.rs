@@ -66,6 +66,7 @@ impl Observer {
         Observer(Some(Arc::new(tell)))
     }
 
+    #[cfg(feature = "grpc")]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }

@@ -80,8 +80,8 @@ fn timeout(patience: Duration) -> String {
 
 /// The extension that a stream needs to be resumed, if the agent has it.
 pub(crate) fn resume_extension(client: &Client) -> Option<&'static str> {
-    let declared = &client.card().capabilities.extensions;
-    declared.iter().any(|extension| extension.uri == RESUME).then_some(RESUME)
+    let card = client.card();
+    card.capabilities.extensions.iter().any(|extension| extension.uri == RESUME).then_some(RESUME)
 }
 
 fn package(interface: &Interface) -> Result<Package, Error> {

@@ -182,6 +182,30 @@ async fn p09_the_extended_card_needs_credentials() {
     server.stop().await;
 }
 
+/// For the session: that is the client and its clones.
+#[tokio::test]
+async fn p09_the_extended_card_takes_the_place_of_the_public_one() {
+    let extended = AgentCard::new("test", "More for those who are known", "1.0.0");
+    let builder = with_agent(obedient)
+        .auth(Chain::new().scheme("token", BearerTokens::new(keys())))
+        .extended_card(extended);
+    let server = serve(builder).await;
+    for binding in BINDINGS {
+        let client = quick().bearer(KEY).bindings([binding]).connect(&server.url).await.unwrap();
+        let clone = client.clone();
+        assert_eq!(clone.card().description, "An agent for tests");
+        client.extended_card().await.unwrap();
+        assert_eq!(clone.card().description, "More for those who are known");
+        // It was found as it was, and others go on with that.
+        assert_eq!(client.discovered().card.description, "An agent for tests");
+        let another = quick().with_card(client.discovered().clone()).unwrap();
+        another.extended_card().await.unwrap_err();
+        assert_eq!(another.card().description, "An agent for tests");
+        client.send("hello").await.unwrap();
+    }
+    server.stop().await;
+}
+
 /// What a server was sent.
 type Seen = Arc<Mutex<Vec<(HeaderMap, Uri)>>>;
 

@@ -167,6 +167,28 @@ async fn p03_calls_carry_the_metadata_of_grpc() {
     }
 }
 
+/// What an agent asks to be repeated later is repeated then, also a message.
+#[tokio::test]
+async fn p03_a_busy_agent_is_asked_again() {
+    for package in Package::ALL {
+        for kind in [ErrorKind::Unavailable, ErrorKind::QuotaExceeded] {
+            let busy = protocol::Error::new(kind, "later");
+            let agent = Agent::start(move |_, before| match before {
+                0 => {
+                    let mut busy = Script::default().failed(package, &busy).at_once();
+                    busy.headers.push(("retry-after", "0".to_owned()));
+                    busy
+                }
+                _ => Script::of(&package.write_reply(&Reply::SentTask(task("COMPLETED"))).unwrap()),
+            })
+            .await;
+            agent.client(quick(), package).send("hello").await.unwrap();
+            let [first, second] = agent.asked().try_into().unwrap();
+            assert_eq!(first.message, second.message, "{package:?} {kind:?}");
+        }
+    }
+}
+
 /// A stream may end in any of these ways before its task has ended; it goes on behind its last event.
 #[tokio::test]
 async fn p03_streams_that_end_badly_are_resumed_by_number() {

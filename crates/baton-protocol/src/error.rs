@@ -4,6 +4,7 @@
 //! implementation-defined range, and their reason identifies them.
 
 mod name;
+mod short;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -199,6 +200,8 @@ impl ErrorKind {
 ///
 /// Error texts are made before the reader's generation is known. So members and methods whose names differ between
 /// generations are placeholders in them ([`Name`]), and [`Error::told`] replaces them with the reader's names.
+///
+/// Texts are cut where they are too long for an error, so that they may quote what a peer sent.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
@@ -223,7 +226,7 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Error(Box::new(Inner {
             kind,
-            message: message.into(),
+            message: short::cut(message.into(), short::MESSAGE),
             violations: Vec::new(),
             info: Vec::new(),
             retry_after_seconds: None,
@@ -239,21 +242,26 @@ impl Error {
     /// Invalid parameters, with the member and what is wrong with it.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         let (field, description) = (field.into(), description.into());
-        let mut error =
-            Self::new(ErrorKind::InvalidParams, format!("Invalid parameters: {field} {description}"));
-        error.0.violations.push(FieldViolation { field, description });
-        error
+        let error = Self::new(ErrorKind::InvalidParams, format!("Invalid parameters: {field} {description}"));
+        error.with_violation(field, description)
     }
 
     /// Adds another member and what is wrong with it.
     pub fn with_violation(mut self, field: impl Into<String>, description: impl Into<String>) -> Self {
-        self.0.violations.push(FieldViolation { field: field.into(), description: description.into() });
+        if self.0.violations.len() < short::ENTRIES {
+            let cut = |text: String, most| short::cut(text.into(), most).into_owned();
+            let (field, description) = (field.into(), description.into());
+            let (field, description) = (cut(field, short::VALUE), cut(description, short::MESSAGE));
+            self.0.violations.push(FieldViolation { field, description });
+        }
         self
     }
 
     /// A pair for `ErrorInfo.metadata`, such as the task id.
     pub fn with_info(mut self, key: &'static str, value: impl Into<String>) -> Self {
-        self.0.info.push((key, value.into()));
+        if self.0.info.len() < short::ENTRIES {
+            self.0.info.push((key, short::cut(value.into().into(), short::VALUE).into_owned()));
+        }
         self
     }
 
@@ -274,16 +282,17 @@ impl Error {
 
     /// The message, with names of the reader's generation.
     pub fn told(&self, reader: Dialect) -> Cow<'_, str> {
-        name::spelled(&self.0.message, reader)
+        short::cut(name::spelled(&self.0.message, reader), short::MESSAGE)
     }
 
     /// The members that broke a rule, with names of the reader's generation.
     pub fn violations(&self, reader: Dialect) -> Vec<FieldViolation> {
-        let spelled = |text: &str| name::spelled(text, reader).into_owned();
-        let violations = self.0.violations.iter();
-        violations
-            .map(|it| FieldViolation { field: spelled(&it.field), description: spelled(&it.description) })
-            .collect()
+        let spelled = |text: &str, most| short::cut(name::spelled(text, reader), most).into_owned();
+        let told = |it: &FieldViolation| FieldViolation {
+            field: spelled(&it.field, short::VALUE),
+            description: spelled(&it.description, short::MESSAGE),
+        };
+        self.0.violations.iter().map(told).collect()
     }
 
     pub fn has_violations(&self) -> bool {

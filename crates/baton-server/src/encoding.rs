@@ -8,16 +8,23 @@ use baton_protocol::wire::pb::Package;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Encoding {
     Json(Dialect),
-    /// The messages of gRPC.
+    /// The messages of gRPC. `numbered`: events carry their numbers, for streams that can be resumed.
     #[cfg(feature = "grpc")]
-    Protobuf(Package),
+    Protobuf {
+        package: Package,
+        numbered: bool,
+    },
 }
 
 impl Encoding {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let all = Dialect::ALL.into_iter().map(Self::Json);
         #[cfg(feature = "grpc")]
-        let all = all.chain(Package::ALL.into_iter().map(Self::Protobuf));
+        let all = all.chain(
+            Package::ALL
+                .into_iter()
+                .flat_map(|package| [false, true].map(|numbered| Self::Protobuf { package, numbered })),
+        );
         all
     }
 

@@ -17,10 +17,10 @@ pub(crate) use baton_net::Tls;
 use crate::telemetry::Telemetry;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
-const HEADERS: &str = "Content-Type, Authorization, A2A-Version, A2A-Extensions, Last-Event-ID, X-API-Key, X-Request-Id, traceparent, \
-     tracestate";
+const HEADERS: &str = "Content-Type, Authorization, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, X-API-Key, \
+     X-Request-Id, traceparent, tracestate";
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "A2A-Idempotent-Replay, A2A-Extensions, Retry-After, WWW-Authenticate, X-Request-Id",
+    "A2A-Idempotent-Replay, A2A-Extensions, X-A2A-Extensions, Retry-After, WWW-Authenticate, X-Request-Id",
 );
 
 /// Settings for every listener of a server.

@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use baton_protocol::generation::Generations;
 use baton_protocol::operation::Operation;
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Generation};
 use http::HeaderMap;
 
 use crate::auth::Authenticator;
@@ -234,6 +235,16 @@ impl Site {
         }
     }
 
+    /// Whether a request on the path of `found` may be for another agent, whose tenant it names. Where an agent has a path of its
+    /// own, it is for that one.
+    fn may_name_tenant(&self, found: Option<&Service>) -> bool {
+        !self.by_tenant.is_empty() && found.is_none_or(|service| service.prefix().is_empty())
+    }
+
+    fn with_tenants(&self) -> impl Iterator<Item = &Service> {
+        self.by_tenant.values().map(|at| &self.agents[*at])
+    }
+
     /// The agent that a decoded request is for: the one whose tenant it names, or else `found`, the one its path leads
     /// to.
     pub(crate) fn of_tenant<'a>(
@@ -243,27 +254,39 @@ impl Site {
     ) -> Result<&'a Service, Error> {
         let named = tenant.filter(|tenant| !tenant.is_empty());
         if let Some(named) = named
-            && found.is_none_or(|service| service.prefix().is_empty())
+            && self.may_name_tenant(found)
         {
-            if let Some(at) = self.by_tenant.get(named) {
-                return Ok(&self.agents[*at]);
-            }
-            if !self.by_tenant.is_empty() {
-                return Err(Error::invalid(
-                    "tenant",
-                    "must be one that an agent here has; its card names it",
-                ));
-            }
+            let at = self.by_tenant.get(named).ok_or_else(|| {
+                Error::invalid("tenant", "must be one that an agent here has; its card names it")
+            })?;
+            return Ok(&self.agents[*at]);
         }
         found.ok_or_else(|| Error::new(ErrorKind::InvalidParams, NO_AGENT))
     }
 
-    /// The limit on a body before its tenant is known: that of the agent the path leads to, or else the largest of all
-    /// agents.
+    /// The generations of requests before their tenant is known: those of the agent the path leads to, and 1.0 where an agent with
+    /// a tenant has it, since only 1.0 names tenants.
+    pub(crate) fn generations(&self, found: Option<&Service>) -> Generations {
+        let Some(service) = found else { return Generations::ALL };
+        let own = service.generations();
+        let has_v1 = |service: &Service| service.generations().has(Generation::V1);
+        if own.has(Generation::V1) || !self.may_name_tenant(found) || !self.with_tenants().any(has_v1) {
+            return own;
+        }
+        let older = [Generation::V0_3, Generation::V0_1].into_iter().filter(|it| own.has(*it));
+        Generations::of(older.chain([Generation::V1]))
+    }
+
+    /// The limit on a body before its tenant is known: the largest of all agents that the request may be for.
     pub(crate) fn body_limit(&self, found: Option<&Service>) -> usize {
         let limit = |service: &Service| service.limits().max_body_bytes;
-        let largest = || self.agents.iter().map(limit).max();
-        found.map(limit).or_else(largest).unwrap_or_default()
+        match found {
+            Some(service) if self.may_name_tenant(found) => {
+                self.with_tenants().map(limit).fold(limit(service), usize::max)
+            }
+            Some(service) => limit(service),
+            None => self.agents.iter().map(limit).max().unwrap_or_default(),
+        }
     }
 }
 

@@ -111,7 +111,7 @@ pub fn run(workspace: &Workspace, folder: &Path, all: bool) -> Result<(), String
 }
 
 fn run_one(workspace: &Workspace, folder: &Path, server: &Server) -> Result<Vec<String>, String> {
-    let running = Running::start(workspace, server.agent, folder)?;
+    let running = Running::start(workspace, server.agent, folder, &[])?;
     let mut surprises = Vec::new();
     for way in WAYS {
         surprises.extend(run_way(workspace, folder, server, &running, way)?);

@@ -12,7 +12,7 @@ use crate::wire::spelling::{self, Member};
 
 /// Begins a placeholder; one character follows. It is from Unicode's private use area; if a peer's text contains it, a
 /// harmless name is inserted.
-const MARK: char = '\u{F8FF}';
+pub(super) const MARK: char = '\u{F8FF}';
 
 /// The first of the characters that may follow.
 const FIRST: u32 = '0' as u32;

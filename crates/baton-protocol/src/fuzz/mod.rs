@@ -9,6 +9,7 @@ mod codecs;
 mod fold;
 mod json_text;
 mod jsonrpc;
+mod messages;
 mod notifications;
 mod objects;
 mod routes;
@@ -30,6 +31,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("times", times::check),
     ("fold", fold::check),
     ("notifications", notifications::check),
+    ("grpc_calls", messages::calls),
+    ("grpc_answers", messages::answers),
 ];
 
 /// The output of a writer, checked to be one line of JSON without duplicate members.
@@ -44,5 +47,5 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
 
 #[cfg(test)]
 mod tests {
-    baton_fuzz::tests!(super::TARGETS: json_text jsonrpc routes sse calls objects cards times fold notifications);
+    baton_fuzz::tests!(super::TARGETS: json_text jsonrpc routes sse calls objects cards times fold notifications grpc_calls grpc_answers);
 }

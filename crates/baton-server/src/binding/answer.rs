@@ -15,7 +15,7 @@ use super::event_stream::Bounds;
 #[cfg(feature = "grpc")]
 use super::grpc::{self, GrpcFormat};
 use super::request_log::RequestLog;
-use super::{event_stream, respond, stored_answer};
+use super::{event_stream, incoming, respond, stored_answer};
 use crate::encoding::Encoding;
 use crate::engine::no_room;
 use crate::net::{Asker, NoRoom, Share};
@@ -25,7 +25,6 @@ use crate::store::Listed;
 
 /// Tells a client that its message had been accepted before, and that this is the same answer again.
 const REPLAY_HEADER: HeaderName = HeaderName::from_static("a2a-idempotent-replay");
-const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
 
 /// Initial capacity for a page, at most: a list may show much less of its tasks than is stored.
 const MAX_CAPACITY: usize = 64 * 1024;
@@ -51,7 +50,7 @@ impl AnswerFormat {
         match self {
             Self::Json(json) => Encoding::Json(json.dialect),
             #[cfg(feature = "grpc")]
-            Self::Grpc(grpc) => Encoding::Protobuf(grpc.package),
+            Self::Grpc(grpc) => Encoding::Protobuf { package: grpc.package, numbered: false },
         }
     }
 
@@ -235,7 +234,7 @@ fn encode_page(page: &Page, encoding: Encoding) -> Result<Vec<u8>, Error> {
             Ok(json)
         }
         #[cfg(feature = "grpc")]
-        Encoding::Protobuf(package) => package.write_reply(&reply),
+        Encoding::Protobuf { package, .. } => package.write_reply(&reply),
     }
 }
 
@@ -273,7 +272,7 @@ fn with_headers(
     if !active.is_empty()
         && let Ok(value) = HeaderValue::from_str(&active)
     {
-        response.headers_mut().insert(EXTENSIONS_HEADER, value);
+        response.headers_mut().insert(incoming::extensions_header(context.generation), value);
     }
     response
 }

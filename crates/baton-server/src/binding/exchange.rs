@@ -38,27 +38,28 @@ pub(super) struct Found<'a> {
 pub(super) struct Exchange<'a> {
     service: &'a Service,
     authenticator: &'a dyn Authenticator,
-    context: CallContext,
+    pub(super) context: CallContext,
     call: Call,
     dialect: Dialect,
     facts: AnswerFacts,
 }
 
 impl<'a> Found<'a> {
-    /// `found` is the agent that the path leads to; the call may name another one by its tenant.
+    /// `found` is the agent that the path leads to; the call, of `size` bytes, may name another one by its tenant.
     pub(super) fn find(
         site: &'a Site,
         found: Option<&'a Service>,
         principal: &Principal,
         dialect: Dialect,
-        decoded: Decoded,
+        (decoded, size): (Decoded, usize),
         log: &mut RequestLog<'_>,
     ) -> Result<Self, Challenge> {
         let Decoded { tenant, call } = decoded;
         let service = site.of_tenant(found, tenant.as_deref())?;
         log.set_agent(service);
-        // The tenant may belong to another agent, whose card allows other generations.
+        // The tenant may belong to another agent, with another card and other limits than the one whose path it is.
         service.generations().check(dialect.generation())?;
+        incoming::check_size(size, service.limits().max_body_bytes)?;
         let scope = service.scope(principal, tenant.as_deref())?;
         Ok(Found { service, authenticator: &**site.authenticator(), scope, call, dialect })
     }
@@ -140,6 +141,7 @@ impl Exchange<'_> {
         (self.context.generation, self.dialect) = (generation, Dialect::in_jsonrpc(generation));
     }
 
+    /// As JSON.
     pub(super) fn answer(
         mut self,
         envelope: Envelope,
@@ -147,6 +149,9 @@ impl Exchange<'_> {
         parts: &Parts,
         log: &mut RequestLog<'_>,
     ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
+        // It numbers the messages of gRPC. Events of other bindings have ids.
+        #[cfg(feature = "grpc")]
+        self.context.extensions.retain(|uri| uri != super::grpc::RESUME);
         let (dialect, facts, http) = (self.dialect, std::mem::take(&mut self.facts), parts.version);
         let format = AnswerFormat::Json(JsonFormat { dialect, facts, envelope, media_type, http });
         self.answer_as(format, parts, log)

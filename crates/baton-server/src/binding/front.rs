@@ -50,50 +50,8 @@ pub(super) async fn handle(
     }
     #[cfg(feature = "grpc")]
     if grpc::is_call(&request) {
-        if !site.serves_grpc() || request.version() != Version::HTTP_2 {
-            log.set_route(Binding::Grpc, Route::Unknown);
-            log.refused(ErrorKind::MethodNotFound);
-            let (parts, body) = request.into_parts();
-            incoming::discard(&parts, body).await;
-            return grpc::not_served(parts.version);
-        }
-        if site.grpc_services().health
-            && let Some(probe) = grpc::health::Probe::at(site.below_base(path))
-        {
-            log.exclude();
-            let (parts, body) = request.into_parts();
-            let caller = Caller::at(site.client(peer, &parts.headers));
-            return Box::pin(grpc::health::handle(site, probe, &caller, &parts, body)).await;
-        }
-        if let Some(reflection) = &site.grpc_services().reflection
-            && let Some(route) = grpc::reflection::route(rest)
-        {
-            log.set_route(Binding::Grpc, Route::Fixed(route));
-            let (parts, body) = request.into_parts();
-            return match caller(site, service, None, &parts, peer, log).await {
-                Ok(principal) => {
-                    let caller = Caller::of(&principal, log.client());
-                    grpc::reflection::handle(site, reflection, &caller, &parts, body)
-                }
-                Err(challenge) => {
-                    incoming::discard(&parts, body).await;
-                    grpc::refuse(grpc::Called::of(rest), challenge, log)
-                }
-            };
-        }
-        let called = grpc::Called::of(rest);
-        log.set_route(Binding::Grpc, called.route());
-        let (parts, body) = request.into_parts();
-        return match caller(site, service, None, &parts, peer, log).await {
-            // Boxed: only calls of gRPC need its memory.
-            Ok(principal) => {
-                Box::pin(grpc::handle(site, service, &principal, called, &parts, body, log)).await
-            }
-            Err(challenge) => {
-                incoming::discard(&parts, body).await;
-                grpc::refuse(called, challenge, log)
-            }
-        };
+        // Boxed: only calls of gRPC need its memory.
+        return Box::pin(grpc_call(site, service, rest, request, peer, log)).await;
     }
     // A slash at the end is ignored. A redirect would not do: clients drop the body of a redirected POST.
     match (rest.trim_end_matches('/'), service) {
@@ -153,6 +111,60 @@ pub(super) async fn handle(
             }
         }
     }
+}
+
+/// A call of gRPC, also where it cannot be answered: off, or not over HTTP/2. Health alone is for everybody.
+#[cfg(feature = "grpc")]
+async fn grpc_call(
+    site: &Site,
+    service: Option<&Service>,
+    rest: &str,
+    request: Request<Body>,
+    peer: Option<IpAddr>,
+    log: &mut RequestLog<'_>,
+) -> Response<Body> {
+    let deadline = grpc::Deadline::of(request.headers());
+    let services = site.grpc_services();
+    let is_served = site.serves_grpc() && request.version() == Version::HTTP_2;
+    let (parts, body) = request.into_parts();
+    if is_served
+        && services.health
+        && let Some(probe) = grpc::health::Probe::at(site.below_base(parts.uri.path()))
+    {
+        log.exclude();
+        let caller = Caller::at(site.client(peer, &parts.headers));
+        return grpc::health::handle(site, probe, &caller, &parts, body).await;
+    }
+    let called = grpc::Called::of(rest);
+    let reflection = services.reflection.as_ref().filter(|_| is_served).zip(grpc::reflection::route(rest));
+    log.set_route(
+        Binding::Grpc,
+        match reflection {
+            Some((_, route)) => Route::Fixed(route),
+            None if is_served => called.route(),
+            None => Route::Unknown,
+        },
+    );
+    let principal = match deadline.authenticate(caller(site, service, None, &parts, peer, log)).await {
+        Ok(principal) => principal,
+        Err(challenge) => {
+            incoming::discard(&parts, body).await;
+            return match parts.version {
+                Version::HTTP_2 => grpc::refuse(called, challenge, log),
+                _ => Routed::of(&parts, rest).refuse(&parts, &challenge, log),
+            };
+        }
+    };
+    if !is_served {
+        log.refused(ErrorKind::MethodNotFound);
+        incoming::discard(&parts, body).await;
+        return grpc::not_served(parts.version);
+    }
+    if let Some((reflection, _)) = reflection {
+        let caller = Caller::of(&principal, log.client());
+        return grpc::reflection::handle(site, reflection, &caller, deadline, &parts, body);
+    }
+    grpc::handle(site, service, &principal, called, deadline, &parts, body, log).await
 }
 
 /// What concerns the whole server, whatever agents it has.

@@ -106,8 +106,8 @@ async fn answer(
     body: Body,
     log: &mut RequestLog<'_>,
 ) -> Result<Response<Body>, Challenge> {
-    generation::check_path(asked_version, route.generation, service.generations())?;
-    let body = incoming::read_body(service.limits().max_body_bytes, &parts.headers, body).await?;
+    generation::check_path(asked_version, route.generation, site.generations(Some(service)))?;
+    let body = incoming::read_body(site.body_limit(Some(service)), &parts.headers, body).await?;
     if !body.is_empty() {
         incoming::check_content_type(&parts.headers)?;
     }
@@ -115,7 +115,7 @@ async fn answer(
         Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})"))
     })?;
     let text = (!text.trim().is_empty()).then_some(text);
-    let decoded = http_json::call_of(route, parts.uri.query(), text)?;
+    let decoded = (http_json::call_of(route, parts.uri.query(), text)?, body.len());
     // Freed now: no limit counts these bytes while the agent works or the answer waits for room.
     drop(body);
     let dialect = Dialect::in_http_json(route.generation);

@@ -1,22 +1,24 @@
 //! Reads the parts of a request that all bindings need: headers, media type, body.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Display;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use baton_protocol::domain::TraceContext;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Generation};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static(VERSION_HEADER);
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const EXTENSIONS: [HeaderName; 2] =
-    [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
+const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
+const EXTENSIONS_V0_3: HeaderName = HeaderName::from_static("x-a2a-extensions");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -25,9 +27,17 @@ const DISCARD_BYTES: usize = 64 * 1024;
 const DISCARD_TIME: Duration = Duration::from_millis(500);
 
 /// A header's value. Invalid UTF-8 is replaced by U+FFFD: such a header must not pass for a missing one, but fail the check
-/// of its value.
+/// of its value. The same is for one that was sent several times with different values: they are read as HTTP joins them, as a
+/// list. A proxy may have gone by another of them than the first.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
-    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
+    let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    if values.all(|value| value == first) {
+        return Some(text(first));
+    }
+    let all: Vec<_> = headers.get_all(name).iter().map(text).collect();
+    Some(Cow::Owned(all.join(", ")))
 }
 
 pub(super) fn asked_version(parts: &Parts) -> AskedVersion {
@@ -36,24 +46,26 @@ pub(super) fn asked_version(parts: &Parts) -> AskedVersion {
     AskedVersion::read(from_header.as_deref(), from_query.as_deref())
 }
 
+/// The header that lists extensions, as a generation spells it. Requests may have either.
+pub(super) fn extensions_header(generation: Generation) -> HeaderName {
+    match generation {
+        Generation::V0_3 => EXTENSIONS_V0_3,
+        Generation::V1 | Generation::V0_1 => EXTENSIONS,
+    }
+}
+
 /// URIs in `A2A-Extensions` and in its older spelling, without duplicates.
 pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
-    let named = EXTENSIONS.into_iter().flat_map(|name| headers.get_all(name));
+    let named = [EXTENSIONS, EXTENSIONS_V0_3].into_iter().flat_map(|name| headers.get_all(name));
     let values = named.filter_map(|value| value.to_str().ok());
     let uris = values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
-    let mut all: Vec<String> = Vec::new();
-    for uri in uris {
-        if !all.iter().any(|known| known == uri) {
-            all.push(uri.to_owned());
-        }
-    }
-    all
+    let mut known = HashSet::new();
+    uris.filter(|uri| known.insert(*uri)).map(str::to_owned).collect()
 }
 
 /// The caller's trace context, if it sends one.
 pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
-    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    TraceContext::parse(text(&TRACE_PARENT)?, text(&TRACE_STATE))
+    TraceContext::parse(&header(headers, &TRACE_PARENT)?, header(headers, &TRACE_STATE).as_deref())
 }
 
 /// Whether an `Accept` header names the type. Some clients send two such headers.
@@ -99,23 +111,38 @@ pub(super) async fn discard(parts: &Parts, body: Body) {
     }
 }
 
+/// Refuses a request whose body, or message, is larger than `max` bytes.
+pub(super) fn check_size(size: usize, max: usize) -> Result<(), Error> {
+    if size <= max { Ok(()) } else { Err(too_large(max)) }
+}
+
+fn too_large(max: usize) -> Error {
+    Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {max} bytes"))
+}
+
 /// Reads the body; refuses one that is larger than `max` bytes.
 pub(super) async fn read_body(max: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
-    let too_large =
-        || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {max} bytes"));
+    check_head(max, headers)?;
+    collect(max, body).await
+}
+
+/// Refuses a body that is compressed, or larger than `max` bytes by its `Content-Length`, without reading it.
+pub(super) fn check_head(max: usize, headers: &HeaderMap) -> Result<(), Error> {
     check_encoding(headers)?;
-    // If `Content-Length` is too large, the body is refused without reading it.
     let declared = header(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > max) {
-        return Err(too_large());
-    }
+    check_size(declared.unwrap_or_default(), max)
+}
+
+/// What there is to read, at most `max` bytes.
+pub(super) async fn collect(max: usize, body: Body) -> Result<Bytes, Error> {
     to_bytes(body, max).await.map_err(|error| {
         let limit = std::error::Error::source(&error)
             .is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>());
-        if limit {
-            return too_large();
-        }
-        // The chunked encoding is broken, or the body ends too early.
-        Error::new(ErrorKind::ParseError, "The request's body could not be read to its end").with_log(error)
+        if limit { too_large(max) } else { unreadable(error) }
     })
+}
+
+/// The chunked encoding is broken, or the body ends too early.
+pub(super) fn unreadable(error: impl Display) -> Error {
+    Error::new(ErrorKind::ParseError, "The request's body could not be read to its end").with_log(error)
 }

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 over `POST /`, in all generations, and over `POST /subscribe` for the oldest.
 
 use axum::body::Body;
-use baton_protocol::generation::{self, Generations, Named};
+use baton_protocol::generation::{self, Named};
 use baton_protocol::operation::Operation;
 use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::wire::jsonrpc::{self, NoRequest, RpcId};
@@ -122,8 +122,8 @@ async fn answer(
     let streams = v0_3::operation_of(&request.method).is_some_and(|operation| operation.facts().streams);
     let mut generation = Generation::V1;
     let prepared = async {
-        let served = found.map_or(Generations::ALL, Service::generations);
-        let named = generation::of_method(&request.method, &incoming::asked_version(parts), served)?;
+        let asked = incoming::asked_version(parts);
+        let named = generation::of_method(&request.method, &asked, site.generations(found))?;
         let (assumed, operation, shared) = match named {
             Named::Generation(generation, operation) => (generation, operation, false),
             // 0.3 and 0.1 have the same method and parameters; the task's own generation decides which it is.
@@ -134,7 +134,7 @@ async fn answer(
         log.set_generation(assumed);
         let dialect = Dialect::in_jsonrpc(assumed);
         let decoded = dialect.decode_call(operation, request.params)?;
-        let found = Found::find(site, found, principal, dialect, decoded, log)?;
+        let found = Found::find(site, found, principal, dialect, (decoded, body.len()), log)?;
         let checked = found.check(site, principal, log);
         if shared {
             // Also of a refusal: a caller of 0.1 that calls too often is told so with the code of 0.1. Boxed: only few requests

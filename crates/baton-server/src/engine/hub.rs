@@ -278,10 +278,8 @@ mod tests {
     use std::cell::Cell;
     use std::convert::Infallible;
 
-    use baton_protocol::domain::{ContextId, Event, EventBody, StatusUpdate, TaskId, TaskState, Timestamp};
-    use baton_protocol::wire::dialect::Dialect;
-
     use super::*;
+    use baton_protocol::domain::{ContextId, Event, EventBody, StatusUpdate, TaskId, TaskState, Timestamp};
 
     #[test]
     fn p04_an_event_is_spelled_once_however_many_watch() {
@@ -297,19 +295,19 @@ mod tests {
         let bell = hub.bell(TaskKey(1));
         bell.ring(1, &[event(1)], None);
         let made = Cell::new(0);
-        let spell = |number, dialect| {
+        let spell = |number, encoding| {
             let make = || {
                 made.set(made.get() + 1);
-                Ok::<_, Infallible>(Bytes::from(format!("{dialect:?} {number}")))
+                Ok::<_, Infallible>(Bytes::from(format!("{encoding:?} {number}")))
             };
-            bell.encoded(number, Encoding::Json(dialect), make).unwrap()
+            bell.encoded(number, encoding, make).unwrap()
         };
         for _ in 0..100 {
-            for dialect in [Dialect::V0_1, Dialect::V0_3, Dialect::V0_3Rest] {
-                assert_eq!(spell(1, dialect), format!("{dialect:?} 1"));
+            for encoding in Encoding::all() {
+                assert_eq!(spell(1, encoding), format!("{encoding:?} 1"));
             }
         }
-        assert_eq!(made.get(), 3, "once per dialect");
+        assert_eq!(made.get(), Encoding::all().count(), "once per encoding");
         // The encodings are removed together with the event.
         for number in 2..events as u64 + 2 {
             bell.ring(number, &[event(number)], None);

@@ -49,6 +49,9 @@ pub struct Options {
     /// is refused; a message that was acknowledged is always taken. More messages from the agent fail the task, except that
     /// one answer to each message of the client is always allowed.
     pub max_history: usize,
+    /// Accepts messages with addresses of files on this machine or in its network, such as `http://10.0.0.1/a`. An agent that
+    /// fetches them would read there for its caller.
+    pub internal_file_urls: bool,
     /// Most referenced tasks that are passed to an agent.
     pub max_references: usize,
     /// During a turn, a snapshot is stored after this many events or `snapshot_bytes` of events. For a larger task, only
@@ -182,6 +185,7 @@ impl Default for Options {
             max_artifacts: 100_000,
             max_artifact_bytes: 1024 * 1024 * 1024,
             max_history: 10_000,
+            internal_file_urls: false,
             max_references: 16,
             snapshot_events: 64,
             snapshot_bytes: 64 * 1024,

@@ -3,6 +3,7 @@
 
 mod capability;
 mod cursor;
+mod file_urls;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod list;

@@ -7,7 +7,7 @@ use baton_protocol::operation::SendMessage;
 use baton_protocol::{Error, Generation, Member, Name};
 
 use super::message_hash::hashes;
-use super::{Answered, CallContext, Outcome, Service, ShownTask, media, subscribe, too_much};
+use super::{Answered, CallContext, Outcome, Service, ShownTask, file_urls, media, subscribe, too_much};
 use crate::engine::clock::fresh_message_id;
 use crate::engine::content_limits;
 use crate::engine::{Accepted, EventStream, Incoming};
@@ -92,6 +92,9 @@ impl Service {
         content_limits::check_message(&options, &message).map_err(|it| too_much("message", &it))?;
         content_limits::check_metadata(&options, metadata.as_ref()).map_err(|it| too_much("", &it))?;
         media::check(&self.declared(), &message)?;
+        if !options.internal_file_urls {
+            file_urls::check(&message)?;
+        }
         let (hashes, record_id) = (hashes(&message), message.id.clone());
         if client_task_id.is_some() {
             // 0.1 messages have no id; the codec used the task's id for it.

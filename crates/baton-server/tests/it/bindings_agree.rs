@@ -113,8 +113,8 @@ fn last_state(events: &[Value]) -> String {
         Some(inner) => inner.clone(),
         None => event.clone(),
     };
-    let with_state = events.iter().map(inner).filter(|inner| inner["status"]["state"].is_string());
-    with_state.last().map(|inner| state(&inner)).expect("a stream shows states")
+    let mut with_state = events.iter().map(inner).filter(|inner| inner["status"]["state"].is_string());
+    with_state.next_back().map(|inner| state(&inner)).expect("a stream shows states")
 }
 
 /// Calls the operation, and says what came of it in words that are the same everywhere. `None`: the tables of requests have
@@ -269,11 +269,11 @@ async fn provoke(kind: ErrorKind, interface: Interface) -> Option<(Answer, Optio
     let hello = || Ask::Send(sending("hello"));
     let to = |task: String| Sending { task: Some(task), wait: Some(false), ..sending("more") };
     match kind {
-        ErrorKind::ParseError => Some((raw(interface, "{", b"\xff", None).await, None)),
+        ErrorKind::ParseError => Some((raw(interface, "{", b"\xff").await, None)),
         ErrorKind::InvalidRequest => {
             // What is well-formed and no request: over gRPC a message with an unknown flag before it.
             let refused = refused_call(interface, ("te", "trailers"), 7).await;
-            Some((if let Some(it) = refused { it } else { raw(interface, "[]", b"", None).await }, None))
+            Some((if let Some(it) = refused { it } else { raw(interface, "[]", b"").await }, None))
         }
         ErrorKind::MethodNotFound => {
             let server = serve(plain()).await;
@@ -383,40 +383,47 @@ async fn provoke(kind: ErrorKind, interface: Interface) -> Option<(Answer, Optio
             known(if let Some(it) = refused { it } else { ask(plain(), &[late], hello()).await? })
         }
         ErrorKind::MethodNotAllowed => {
-            let path = match interface {
-                V1Rest => "/message:send",
-                V03Rest => "/v1/message:send",
-                V1Rpc | V03Rpc | V01 => "/",
-                #[cfg(feature = "grpc")]
-                _ => return None,
-            };
             let server = serve(plain()).await;
-            known(read(request(&server, Method::PUT, path, &[], "").await).await)
+            let headers = interface.is_grpc().then_some(("content-type", "application/grpc"));
+            let path = sends_at(interface);
+            known(read(request(&server, Method::PUT, &path, headers.as_slice(), "").await).await)
         }
-        ErrorKind::MediaTypeNotSupported => match interface.is_grpc() {
-            true => None,
-            false => Some((raw(interface, "{}", b"", Some("text/plain")).await, None)),
-        },
+        ErrorKind::MediaTypeNotSupported => {
+            let server = serve(plain()).await;
+            let mut headers = vec![("content-type", "text/plain")];
+            headers.extend(interface.version());
+            let answer = request(&server, Method::POST, &sends_at(interface), &headers, "{}").await;
+            Some((read(answer).await, None))
+        }
     }
 }
 
-/// The answer to this body where a message is sent.
-async fn raw(interface: Interface, json: &'static str, message: &[u8], kind: Option<&str>) -> Answer {
-    let server = serve(with_agent(obedient)).await;
+/// The path at which messages are sent.
+fn sends_at(interface: Interface) -> String {
     #[cfg(feature = "grpc")]
     if let Some(package) = package(interface) {
-        let path = crate::grpc_client::path(package, "SendMessage");
-        return read(crate::grpc_gateway::raw(&server, package, &path, message.to_vec()).await).await;
+        return crate::grpc_client::path(package, "SendMessage");
     }
-    let _ = message;
-    let path = match interface {
+    match interface {
         V1Rest => "/message:send",
         V03Rest => "/v1/message:send",
         _ => "/",
-    };
-    let mut headers = vec![("content-type", kind.unwrap_or("application/json"))];
+    }
+    .to_owned()
+}
+
+/// The answer to this body where a message is sent.
+async fn raw(interface: Interface, json: &'static str, message: &[u8]) -> Answer {
+    let server = serve(with_agent(obedient)).await;
+    #[cfg(feature = "grpc")]
+    if let Some(package) = package(interface) {
+        let path = sends_at(interface);
+        return read(crate::grpc_gateway::raw(&server, package, &path, message.to_vec()).await).await;
+    }
+    let _ = message;
+    let mut headers = vec![("content-type", "application/json")];
     headers.extend(interface.version());
-    read(request(&server, Method::POST, path, &headers, json).await).await
+    read(request(&server, Method::POST, &sends_at(interface), &headers, json).await).await
 }
 
 /// The refusal of a call of gRPC that no client would send in this way; `None` for the other bindings.
@@ -424,7 +431,7 @@ async fn raw(interface: Interface, json: &'static str, message: &[u8], kind: Opt
 async fn refused_call(interface: Interface, header: (&str, &str), flag: u8) -> Option<Answer> {
     let package = package(interface)?;
     let server = serve(with_agent(obedient)).await;
-    let path = crate::grpc_client::path(package, "SendMessage");
+    let path = sends_at(interface);
     let address = crate::socket::address(&server);
     let (io, origin) = (crate::socket::connect(&server).await, format!("http://{address}"));
     let version = if interface == Interface::V1Grpc { "1.0" } else { "0.3" };
@@ -445,7 +452,7 @@ async fn p02_every_error_in_every_binding_that_has_it() {
         let row = Row::of(kind);
         for interface in ALL_BINDINGS {
             let listed = NO_ERROR.iter().find(|it| it.0.contains(&interface) && it.1 == kind);
-            let provoked = provoke(kind, interface).await;
+            let provoked = Box::pin(provoke(kind, interface)).await;
             match (provoked, listed) {
                 (Some((answer, id)), None) => {
                     let form = match (interface, kind) {

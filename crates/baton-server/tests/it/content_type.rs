@@ -1,12 +1,14 @@
 //! P-07 and P-01: media types of request bodies and of parts, and the size of bodies.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::Server;
+use baton_server::{Options, Server};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
+use crate::faces::{Client, FACES, Say};
 use crate::harness::{TestServer, message, serve, serve_agent, state};
 use crate::socket::{self, HEAD};
+use crate::speakers::with_card;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
 const MOST: usize = 4 * 1024 * 1024;
@@ -184,4 +186,40 @@ async fn p01_part_types_are_checked_against_the_input_modes() {
             "nothing is stored"
         );
     }
+}
+
+/// Spec 13.4: addresses of files are checked, so that nobody reads through an agent what only the agent can reach.
+#[tokio::test]
+async fn s14_addresses_of_files_do_not_lead_into_the_agents_network() {
+    let mut open = Options::default();
+    open.internal_file_urls = true;
+    let agent = || {
+        let change = |card: &mut AgentCard| {
+            card.default_input_modes = vec!["*/*".to_owned()];
+            card.capabilities.state_transition_history = Some(false);
+        };
+        with_card(change, obedient)
+    };
+    let (closed, open) = (serve(agent()).await, serve(agent().options(open)).await);
+    for face in FACES {
+        let send = async |server: &TestServer, url: &str| {
+            let mut say = Say::text(&message("")["message"]["messageId"].as_str().unwrap(), "see this");
+            say.parts = json!([{"text": "hello"}, {"url": url, "mediaType": "image/png"}]);
+            Client::new(server, face).send(&say).await.shape
+        };
+        for url in ["http://169.254.169.254/latest/meta-data", "http://localhost/a", "file:///etc/passwd"] {
+            assert_eq!(send(&closed, url).await, json!({"error": "INVALID_PARAMS"}), "{face:?} {url}");
+            assert_eq!(send(&open, url).await["task"]["state"], "completed", "{face:?} {url}");
+        }
+        let shown = send(&closed, "https://files.example/a.png").await;
+        assert_eq!(shown["task"]["state"], "completed", "{face:?}");
+    }
+    let mut params = message("");
+    params["message"]["parts"] = json!([{"text": "a"}, {"url": "http://10.0.0.1/"}]);
+    let refused = closed.call("SendMessage", params).await;
+    let told = refused.body["error"]["message"].as_str().unwrap();
+    assert!(
+        told.contains("message.parts[1] must not give the address of a file on the agent's own machine"),
+        "{told}"
+    );
 }

@@ -284,10 +284,16 @@ async fn p02_errors_about_what_the_card_declares() {
                 .await);
         refused(&silent, interface, &Ask::Subscribe(held), &UNSUPPORTED).await;
         refused(&extended, interface, &Ask::Send(sending("hello")), &EXTENSION).await;
-        for header in ["a2a-extensions", "x-a2a-extensions"] {
+        let [new, old] = ["a2a-extensions", "x-a2a-extensions"];
+        for header in [new, old] {
             let headers = [(header, uri)];
             let told = ask_with(&extended, interface, &headers, &Ask::Send(sending("hello"))).await.unwrap();
             assert_eq!(told.status(), 200, "{interface:?} {header}");
+            // What was activated is listed in the spelling of the answer's generation.
+            let of_v0_3 = matches!(interface.in_json(), Interface::V03Rpc | Interface::V03Rest);
+            let [ours, other] = if of_v0_3 { [old, new] } else { [new, old] };
+            assert_eq!(told.headers().get(ours).unwrap(), uri, "{interface:?} {header}");
+            assert!(!told.headers().contains_key(other), "{interface:?} {header}");
         }
         // 1.0 checks the capability first; 0.3 has one error for both, and 0.1 has no such method.
         let no_card = if matches!(interface.in_json(), Interface::V03Rpc | Interface::V03Rest) {

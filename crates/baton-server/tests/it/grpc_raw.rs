@@ -44,8 +44,37 @@ pub(crate) async fn raw(
     headers: &[(&str, &str)],
     body: Vec<u8>,
 ) -> RawAnswer {
+    raw_at(server, &path(Package::V1, method), headers, body).await
+}
+
+/// The same for either package, naming its version.
+pub(crate) async fn raw_in(
+    server: &TestServer,
+    package: Package,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+) -> RawAnswer {
+    let version = ("a2a-version", package.generation().version());
+    let headers: Vec<_> = [version].iter().chain(headers).copied().collect();
+    raw_at(server, &path(package, method), &headers, body).await
+}
+
+/// The same for any path.
+pub(crate) async fn raw_at(
+    server: &TestServer,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+) -> RawAnswer {
     let io = socket::connect(server).await;
-    over(io, &format!("http://{}", socket::address(server)), &path(Package::V1, method), headers, body).await
+    over(io, &format!("http://{}", socket::address(server)), path, headers, body).await
+}
+
+/// Calls a method of 1.0 with these bytes, after which more may follow.
+pub(crate) async fn raw_unended(server: &TestServer, method: &str, body: Vec<u8>) -> RawAnswer {
+    let (io, origin) = (socket::connect(server).await, format!("http://{}", socket::address(server)));
+    exchange(io, &origin, &path(Package::V1, method), &[], body, false).await
 }
 
 pub(crate) async fn over(
@@ -55,16 +84,28 @@ pub(crate) async fn over(
     headers: &[(&str, &str)],
     body: Vec<u8>,
 ) -> RawAnswer {
+    exchange(io, origin, path, headers, body, true).await
+}
+
+async fn exchange(
+    io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    origin: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+    ends: bool,
+) -> RawAnswer {
     let talk = async {
         let (client, connection) = h2::client::handshake(io).await.unwrap();
         let connection = tokio::spawn(connection);
         let mut request = Request::post(format!("{origin}{path}")).body(()).unwrap();
         let usual = [("content-type", "application/grpc"), ("te", "trailers"), ("a2a-version", "1.0")];
-        for (name, value) in usual.iter().chain(headers) {
-            request.headers_mut().insert(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
+        let replaced = |name: &str| headers.iter().any(|(other, _)| *other == name);
+        for (name, value) in usual.iter().filter(|(name, _)| !replaced(name)).chain(headers) {
+            request.headers_mut().append(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
         }
         let (answer, mut out) = client.ready().await.unwrap().send_request(request, false).unwrap();
-        out.send_data(Bytes::from(body), true).unwrap();
+        out.send_data(Bytes::from(body), ends).unwrap();
         let (head, mut body) = answer.await.unwrap().into_parts();
         let mut data = Vec::new();
         while let Some(part) = body.data().await {

@@ -174,6 +174,7 @@ async fn pages_that_are_named_may_call() {
                 "authorization",
                 "a2a-version",
                 "a2a-extensions",
+                "x-a2a-extensions",
                 "last-event-id",
                 "x-api-key",
             ] {
@@ -196,7 +197,7 @@ async fn pages_that_are_named_may_call() {
         let answer = read(request(&server, Method::POST, "/", &headers, body).await).await;
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, Some(APP)));
         let exposed = answer.header("access-control-expose-headers").unwrap();
-        for name in ["A2A-Idempotent-Replay", "A2A-Extensions", "Retry-After"] {
+        for name in ["A2A-Idempotent-Replay", "A2A-Extensions", "X-A2A-Extensions", "Retry-After"] {
             assert!(exposed.contains(name), "{exposed}");
         }
     }

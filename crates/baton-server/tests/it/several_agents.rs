@@ -1,6 +1,6 @@
 //! Several agents on one server, by path and by tenant, each with its own card, limits and tasks.
 
-use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_protocol::domain::{AgentCard, AgentInterface, AgentSkill};
 use baton_server::Limits;
 use baton_server::{AgentError, Builder, Mount, Server, StartError, Turn};
 use serde_json::{Value, json};
@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use crate::harness::{TestServer, id, message, serve, state};
 
 fn mount(id: &'static str) -> Mount {
+    mount_of(id, AgentCard::new(id, "One of several", "1.0.0"))
+}
+
+fn mount_of(id: &'static str, card: AgentCard) -> Mount {
     let agent = move |turn: Turn| async move {
         turn.text_artifact("who", format!("{id}: {}", turn.text())).await?;
         Ok::<(), AgentError>(())
     };
-    Mount::new(id, AgentCard::new(id, "One of several", "1.0.0"))
-        .task_skill(AgentSkill::new(id, id, "Says who it is"), agent)
+    Mount::new(id, card).task_skill(AgentSkill::new(id, id, "Says who it is"), agent)
 }
 
 fn site() -> Builder {
@@ -174,14 +177,73 @@ async fn agents_share_no_tasks_no_lists_and_no_message_ids() {
     server.stop().await;
 }
 
+/// However a tenant's agent is named: the agent whose path it is may take less, or more.
 #[tokio::test]
 async fn each_agent_has_its_own_limits() {
-    let server = serve(site()).await;
-    let large = rpc("SendMessage", &message(&"x".repeat(3000)));
-    for (path, status) in [("/", 200), ("/agents/weather", 200), ("/acme", 413)] {
-        assert_eq!(post(&server, path, Some("1.0"), &large).await.0, status, "{path}");
+    let mut roomy = Limits::default();
+    roomy.max_body_bytes = 6 * 1024 * 1024;
+    let server = serve(site().mount(mount("big").tenant("big").limits(roomy))).await;
+    let most = Limits::default().max_body_bytes;
+    for (length, path, tenant, status) in [
+        (3000, "", "", 200),
+        (3000, "/agents/weather", "", 200),
+        (3000, "/acme", "", 413),
+        (3000, "", "acme", 413),
+        (1000, "", "acme", 200),
+        (most, "", "", 413),
+        (most, "", "big", 200),
+        (most, "/big", "", 200),
+        (most + 2 * 1024 * 1024, "", "big", 413),
+    ] {
+        // What is too large for a message is not too large for a request.
+        let mut asked = message("x");
+        asked["unknown"] = json!("x".repeat(length));
+        if !tenant.is_empty() {
+            asked = with_tenant(asked, tenant);
+        }
+        let (rpc_path, rest_path) = (format!("{path}/"), format!("{path}/message:send"));
+        let of_rpc = post(&server, &rpc_path, Some("1.0"), &rpc("SendMessage", &asked)).await;
+        assert_eq!(of_rpc.0, status, "{path} {tenant} {length}: {}", of_rpc.1);
+        let of_rest = post(&server, &rest_path, Some("1.0"), &asked).await;
+        assert_eq!(of_rest.0, status, "{path} {tenant} {length}: {}", of_rest.1);
     }
     server.stop().await;
+}
+
+/// The card of the agent at the root says nothing about the generations of another, whose tenant a request names.
+#[tokio::test]
+async fn a_tenants_agent_speaks_what_its_own_card_says() {
+    let speaking = |id: &'static str, version: &str| {
+        let mut card = AgentCard::new(id, "One of several", "1.0.0");
+        card.interfaces = ["JSONRPC", "HTTP+JSON"]
+            .map(|binding| AgentInterface {
+                url: String::new(),
+                protocol_binding: binding.to_owned(),
+                protocol_version: version.to_owned(),
+                tenant: None,
+            })
+            .to_vec();
+        mount_of(id, card)
+    };
+    let acme = || with_tenant(message("x"), "acme");
+    for (root, acmes, expected) in [("0.3", "1.0", "acme"), ("1.0", "0.3", "VERSION_NOT_SUPPORTED")] {
+        let host = Server::host().mount(speaking("root", root)).mount(speaking("acme", acmes).tenant("acme"));
+        let server = serve(host).await;
+        for (path, body) in [("/", rpc("SendMessage", &acme())), ("/message:send", acme())] {
+            let (_, answer) = post(&server, path, Some("1.0"), &body).await;
+            assert!(answer.to_string().contains(expected), "{path}: {answer}");
+        }
+        // And the agent at the root speaks no more than before.
+        for (path, body) in [("/", rpc("SendMessage", &message("x"))), ("/message:send", message("x"))] {
+            let (_, answer) = post(&server, path, Some("1.0"), &body).await;
+            assert_eq!(
+                answer.to_string().contains("VERSION_NOT_SUPPORTED"),
+                root == "0.3",
+                "{path}: {answer}"
+            );
+        }
+        server.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,9 @@ const ERROR_INFO: &str = "google.rpc.ErrorInfo";
 const BAD_REQUEST: &str = "google.rpc.BadRequest";
 const RETRY_INFO: &str = "google.rpc.RetryInfo";
 
+/// Longest details, in bytes. Clients take 8 KiB of trailers; in base64 this is 5.5 KiB of them.
+const MOST_DETAILS: usize = 4096;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The number of a [`GrpcCode`](crate::error::GrpcCode).
@@ -33,7 +36,7 @@ impl Status {
     pub(super) fn of(error: &Error, package: Package) -> Self {
         let reader = package.dialect();
         let code = error.kind().grpc_code(package.generation()).number();
-        let message = error.told(reader).into_owned();
+        let message = message(error, package);
         let mut details = Vec::new();
         if let Some(reason) = error.kind().told_reason() {
             let metadata = error.info().iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
@@ -52,13 +55,22 @@ impl Status {
             let retry_delay = Some(Duration { seconds: seconds.into(), nanos: 0 });
             details.push(any(RETRY_INFO, &rpc::RetryInfo { retry_delay }));
         }
-        let details = match details.is_empty() {
-            true => Bytes::new(),
-            false => {
-                rpc::Status { code: code.into(), message: message.clone(), details }.encode_to_vec().into()
-            }
-        };
+        let mut status = rpc::Status { code: code.into(), message: message.clone(), details };
+        if status.encoded_len() > MOST_DETAILS {
+            // The message names a member as well.
+            status.details.retain(|detail| !detail.type_url.ends_with(BAD_REQUEST));
+        }
+        let details = if status.details.is_empty() { Bytes::new() } else { status.encode_to_vec().into() };
         Status { code, message, details }
+    }
+}
+
+/// In 0.3 it begins with the error's name, as from the Python SDK: that one's clients of 0.3 read the name from there alone.
+fn message(error: &Error, package: Package) -> String {
+    let told = error.told(package.dialect());
+    match error.kind().a2a_name(package.generation()) {
+        Some(name) if package == Package::V0_3 => format!("{name}: {told}"),
+        _ => told.into_owned(),
     }
 }
 
@@ -114,4 +126,30 @@ fn write_members(object: &mut Object<'_>, name: &str, encoded: &[u8]) -> Option<
         _ => {}
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// If not all fits, the violations are left out.
+    #[test]
+    fn s09_details_fit_into_the_trailers_that_clients_take() {
+        for package in Package::ALL {
+            for length in [1, 200, 1000, 100_000] {
+                let long = "x".repeat(length);
+                let mut error = Error::new(ErrorKind::InvalidParams, long.clone()).with_retry_after(7);
+                for _ in 0..3 {
+                    error =
+                        error.with_violation(long.clone(), long.clone()).with_info("quoted", long.clone());
+                }
+                let details = Status::of(&error, package).details;
+                assert!(details.len() <= MOST_DETAILS, "{length}: {}", details.len());
+                let json = details_as_json(&details).unwrap();
+                assert!(json.contains("INVALID_PARAMS") && json.contains(r#""7s""#), "{length}: {json}");
+                assert_eq!(json.contains("fieldViolations"), length <= 200, "{length}: {json}");
+            }
+        }
+    }
 }

@@ -6,6 +6,8 @@ use baton_protocol::Error;
 use http::{HeaderMap, HeaderName};
 use tokio::time::Instant;
 
+use super::in_time;
+use crate::auth::{Challenge, Principal};
 use crate::binding::incoming;
 
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
@@ -13,8 +15,30 @@ const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 /// Longer ones mean none: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// When the call has to be over, if the caller says so.
-pub(super) fn of(headers: &HeaderMap) -> Result<Option<Instant>, Error> {
+/// When a call has to be over, if the caller says so. It counts from the call's headers on, so it is read first of all.
+#[derive(Debug)]
+pub(in crate::binding) struct Deadline(Result<Option<Instant>, Error>);
+
+impl Deadline {
+    pub(in crate::binding) fn of(headers: &HeaderMap) -> Self {
+        Deadline(read(headers))
+    }
+
+    /// Refuses what is no time.
+    pub(super) fn checked(self) -> Result<Option<Instant>, Error> {
+        self.0
+    }
+
+    /// Authenticates the caller in this time. What is wrong with the time itself is told only to a caller who is known.
+    pub(in crate::binding) async fn authenticate(
+        &self,
+        caller: impl Future<Output = Result<Principal, Challenge>>,
+    ) -> Result<Principal, Challenge> {
+        in_time(self.0.as_ref().map_or(None, |at| *at), caller).await
+    }
+}
+
+fn read(headers: &HeaderMap) -> Result<Option<Instant>, Error> {
     let Some(said) = incoming::header(headers, &TIMEOUT) else { return Ok(None) };
     let patience = parse(&said)
         .ok_or_else(|| Error::invalid("grpc-timeout", "must be at most 8 digits and one of H M S m u n"))?;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::messages::{self, Messages};
 use super::status::Ending;
-use super::{MEDIA_TYPE, Refused, deadline, in_time, message, plain_failure};
+use super::{Deadline, MEDIA_TYPE, Refused, in_time, message, plain_failure};
 use crate::binding::respond;
 use crate::engine::caller::Caller;
 use crate::engine::stream_slots::StreamSlot;
@@ -64,7 +64,7 @@ async fn answer(
     parts: &Parts,
     body: Body,
 ) -> Result<Response<Body>, Refused> {
-    let deadline = deadline::of(&parts.headers)?;
+    let deadline = Deadline::of(&parts.headers).checked()?;
     message::check_encoding(&parts.headers)?;
     let service = read_health_request(message::read(MAX_REQUEST, &parts.headers, body).await?)?;
     let (engine, known) = (site.engine(), is_known(site, &service));
@@ -74,7 +74,7 @@ async fn answer(
             return Ok(plain_failure(&ending));
         }
         Probe::Check => {
-            let serving = async { Ok(serving(engine).await) };
+            let serving = async { Ok::<_, Refused>(serving(engine).await) };
             super::body(write_health(in_time(deadline, serving).await?).into(), None)
         }
         Probe::Watch => {

@@ -36,14 +36,13 @@ use crate::service::Service;
 use crate::site::Site;
 
 pub(super) use self::body::body;
+pub(super) use self::deadline::Deadline;
+pub(crate) use baton_protocol::wire::pb::resume::RESUME;
 
 use self::frames::Frames;
 use self::status::Ending;
 
 pub(super) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
-
-/// The extension that numbers the events of streams, so that a client can resume them. See `docs/grpc.md`.
-pub(crate) const RESUME: &str = "urn:baton:resume:v1";
 
 /// What is served over gRPC beside A2A.
 #[derive(Debug, Default)]
@@ -117,9 +116,10 @@ pub(super) fn is_call<B>(request: &Request<B>) -> bool {
     if *request.method() != Method::POST {
         return false;
     }
-    let Some(kind) = request.headers().get(CONTENT_TYPE) else { return false };
-    let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    [&b"application/grpc"[..], b"application/grpc+proto"].iter().any(|ours| kind.eq_ignore_ascii_case(ours))
+    let Some(kind) = incoming::header(request.headers(), &CONTENT_TYPE) else { return false };
+    // Of two different types neither counts.
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    ["application/grpc", "application/grpc+proto"].iter().any(|ours| kind.eq_ignore_ascii_case(ours))
 }
 
 /// The answer to a call that no agent can get: gRPC is off, or the call came without HTTP/2. A client of gRPC would show an answer
@@ -153,16 +153,18 @@ fn check_version(asked: &AskedVersion, package: Package, served: Generations) ->
 }
 
 /// `found` is the agent that the path leads to; the request may name another one by its tenant.
+#[allow(clippy::too_many_arguments, reason = "each is a part of one request")]
 pub(super) async fn handle(
     site: &Site,
     found: Option<&Service>,
     principal: &Principal,
     called: Called,
+    deadline: Deadline,
     parts: &Parts,
     body: Body,
     log: &mut RequestLog<'_>,
 ) -> Response<Body> {
-    let answered = match deadline::of(&parts.headers) {
+    let answered = match deadline.checked() {
         Ok(deadline) => {
             // What the call began goes on after its deadline, as it does when a client goes away.
             in_time(deadline, answer(site, found, principal, called, deadline, parts, body, log)).await
@@ -173,10 +175,10 @@ pub(super) async fn handle(
 }
 
 /// Does the work, unless the deadline has passed or passes meanwhile.
-async fn in_time<T>(
+async fn in_time<T, E: From<Error>>(
     deadline: Option<Instant>,
-    work: impl Future<Output = Result<T, Refused>>,
-) -> Result<T, Refused> {
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     match deadline {
         Some(deadline) if deadline <= Instant::now() => Err(Error::of(ErrorKind::DeadlineExceeded).into()),
         Some(deadline) => {
@@ -212,13 +214,19 @@ async fn answer(
     log.set_operation(operation);
     log.set_generation(package.generation());
     message::check_encoding(&parts.headers)?;
-    let served = found.map_or(Generations::ALL, Service::generations);
-    check_version(&incoming::asked_version(parts), package, served)?;
+    check_version(&incoming::asked_version(parts), package, site.generations(found))?;
     let message = message::read(site.body_limit(found), &parts.headers, body).await?;
-    let decoded = package.decode_call(operation, message)?;
+    let size = message.len();
+    let decoded = (package.decode_call(operation, message)?, size);
     let found = Found::find(site, found, principal, package.dialect(), decoded, log)?;
     let checked = found.check(site, principal, log)?;
-    let exchange = found.allow(checked, principal, parts, log);
+    let mut exchange = found.allow(checked, principal, parts, log);
+    // Numbers in the metadata of gRPC are doubles, and some languages write them so.
+    if let Some(number) =
+        exchange.context.last_event_id.as_mut().filter(|it| it.len() > 2 && it.ends_with(".0"))
+    {
+        number.truncate(number.len() - 2);
+    }
     let format = AnswerFormat::Grpc(GrpcFormat { package, deadline });
     Ok(exchange.answer_as(format, parts, log).await?)
 }

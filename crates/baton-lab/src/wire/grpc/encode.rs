@@ -76,7 +76,7 @@ fn one(
         Kind::Bool => {
             let flag =
                 value.as_bool().ok_or_else(|| cannot(place, "a value that is neither true nor false"))?;
-            if !(skips_default && !flag) {
+            if flag || !skips_default {
                 put_number(out, number, u64::from(flag));
             }
         }

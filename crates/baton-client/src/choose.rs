@@ -228,7 +228,8 @@ fn wanted(preference: &Preference) -> String {
     format!("{bindings}, protocol {versions}")
 }
 
-#[cfg(all(test, feature = "grpc"))]
+#[cfg(test)]
+#[cfg(feature = "grpc")]
 mod tests {
     use super::*;
 

@@ -16,9 +16,9 @@ use crate::transport::{agent_error, bounded, is_same_id, result_of};
 /// An open connection.
 #[derive(Debug)]
 pub(crate) enum Events {
-    ServerSent(ServerSent),
+    ServerSent(Box<ServerSent>),
     #[cfg(feature = "grpc")]
-    Grpc(grpc::Messages),
+    Grpc(Box<grpc::Messages>),
 }
 
 impl Events {
@@ -32,9 +32,11 @@ impl Events {
     ) -> Result<Self, Error> {
         #[cfg(feature = "grpc")]
         if interface.binding == Binding::Grpc {
-            return grpc::Messages::open(interface, answer, event_limit).await.map(Self::Grpc);
+            let messages = grpc::Messages::open(interface, answer, event_limit).await?;
+            return Ok(Self::Grpc(Box::new(messages)));
         }
-        ServerSent::open(interface, id, answer, event_limit, reply_limit).await.map(Self::ServerSent)
+        let events = ServerSent::open(interface, id, answer, event_limit, reply_limit).await?;
+        Ok(Self::ServerSent(Box::new(events)))
     }
 
     /// The next event; `None` when the agent has closed the stream. Cancel safe.

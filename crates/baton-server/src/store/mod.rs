@@ -50,9 +50,6 @@ pub use webhook::{
 
 use crate::telemetry::histogram::Values;
 
-/// How many open webhooks [`Store::overdue_webhooks`] reads at once.
-const WEBHOOKS_AT_ONCE: u32 = 500;
-
 /// The task's internal key: unique in the whole store, above 0, never reused after a purge, never shown to peers. Used by
 /// the hub, webhook ids and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -529,7 +526,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
         let (mut overdue, mut after) = (Vec::new(), None);
         loop {
-            let page = self.open_webhooks(after, WEBHOOKS_AT_ONCE).await?;
+            let page = self.open_webhooks(after, 500).await?;
             let Some(last) = page.last() else { break };
             after = Some((last.key, last.webhook.id.clone()));
             for open in page {

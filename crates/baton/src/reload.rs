@@ -237,7 +237,8 @@ impl Reload {
         }
         match self.control.replace_card(&new.id, new.card.clone()) {
             Ok(()) => {
-                self.cards.insert(new.id.clone(), new.card.clone());
+                let old = self.cards.insert(new.id.clone(), new.card.clone());
+                warn_of_version(&new.id, old.as_ref().unwrap_or(&started.card), &new.card);
                 Card::Replaced
             }
             Err(error) => {
@@ -245,6 +246,17 @@ impl Reload {
                 Card::Same
             }
         }
+    }
+}
+
+/// Tells the author of a card that changed, but not its version: clients may keep what they have for as long as that stays.
+pub(crate) fn warn_of_version(agent: &str, old: &AgentCard, new: &AgentCard) {
+    if old != new && old.version == new.version {
+        tracing::warn!(
+            agent,
+            version = new.version,
+            "the card changed, and its version did not: give it a new one"
+        );
     }
 }
 

@@ -129,9 +129,9 @@ pub(super) async fn response(
         }
         Outcome::Message(message) => reply(&format, &Reply::SentMessage(message), share, asker)?,
         Outcome::PushConfig(config) => reply(&format, &Reply::PushConfig(config), share, asker)?,
-        Outcome::PushConfigs(configs) => {
-            let all = Reply::PushConfigs { configs, next_page_token: String::new() };
-            reply(&format, &all, share, asker)?
+        Outcome::PushConfigs { configs, next_page_token } => {
+            let page = Reply::PushConfigs { configs, next_page_token };
+            reply(&format, &page, share, asker)?
         }
         Outcome::PushConfigDeleted => reply(&format, &Reply::PushConfigDeleted, share, asker)?,
         Outcome::Card(card) => {

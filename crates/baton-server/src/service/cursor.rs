@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_protocol::Error;
-use baton_protocol::domain::{ListFilter, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{ListFilter, PushConfigId, Scope, TaskId, Timestamp};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
@@ -50,12 +50,7 @@ impl Cursors {
     }
 
     pub(super) fn open(&self, token: &str, scope: &Scope, filter: &ListFilter) -> Result<Cursor, Error> {
-        self.try_open(token, scope, filter).ok_or_else(|| {
-            Error::invalid(
-                "pageToken",
-                "is not one this server gave for this listing; start again without it",
-            )
-        })
+        self.try_open(token, scope, filter).ok_or_else(foreign)
     }
 
     fn try_open(&self, token: &str, scope: &Scope, filter: &ListFilter) -> Option<Cursor> {
@@ -77,14 +72,42 @@ impl Cursors {
         Some(Cursor { after: ListPosition { status_at, id }, not_after, total })
     }
 
+    /// A token for the webhooks of a task after this one.
+    pub(super) fn seal_webhook(&self, after: &PushConfigId, scope: &Scope, task: &TaskId) -> String {
+        let mut bytes = self.webhook_tag(after.as_str(), scope, task).to_vec();
+        bytes.extend_from_slice(after.as_str().as_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The webhook that a page of them begins after.
+    pub(super) fn open_webhook(&self, token: &str, scope: &Scope, task: &TaskId) -> Result<String, Error> {
+        let after = || {
+            let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+            let (tag, after) = bytes.split_at_checked(TAG)?;
+            let after = std::str::from_utf8(after).ok()?;
+            bool::from(self.webhook_tag(after, scope, task).ct_eq(tag)).then(|| after.to_owned())
+        };
+        after().ok_or_else(foreign)
+    }
+
+    fn webhook_tag(&self, after: &str, scope: &Scope, task: &TaskId) -> [u8; TAG] {
+        self.tag_of(&[
+            scope.agent.as_bytes(),
+            scope.tenant.as_bytes(),
+            scope.owner.as_bytes(),
+            b"webhooks",
+            task.as_str().as_bytes(),
+            after.as_bytes(),
+        ])
+    }
+
     fn tag(&self, body: &str, scope: &Scope, filter: &ListFilter) -> [u8; TAG] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
         let context = filter.context_id.as_ref().map_or("", |context| context.as_str());
         let mut states: Vec<u8> = filter.states.iter().map(|state| state.number()).collect();
         states.sort_unstable();
         states.dedup();
         let since = filter.updated_since.map_or(String::new(), |since| since.as_millis().to_string());
-        for field in [
+        self.tag_of(&[
             scope.agent.as_bytes(),
             scope.tenant.as_bytes(),
             scope.owner.as_bytes(),
@@ -92,7 +115,12 @@ impl Cursors {
             &states,
             since.as_bytes(),
             body.as_bytes(),
-        ] {
+        ])
+    }
+
+    fn tag_of(&self, fields: &[&[u8]]) -> [u8; TAG] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
+        for field in fields {
             // Length-prefixed, so that different lists of fields never give the same bytes.
             mac.update(&(field.len() as u64).to_be_bytes());
             mac.update(field);
@@ -102,6 +130,10 @@ impl Cursors {
         tag.copy_from_slice(&whole[..TAG]);
         tag
     }
+}
+
+fn foreign() -> Error {
+    Error::invalid("pageToken", "is not one this server gave for this listing; start again without it")
 }
 
 #[cfg(test)]

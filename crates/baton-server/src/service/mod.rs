@@ -322,8 +322,8 @@ impl Service {
             Call::GetPushConfig { task_id, id } => {
                 Box::pin(self.get_push_config(context, &task_id, id.as_ref())).await
             }
-            Call::ListPushConfigs { task_id, page_token, .. } => {
-                Box::pin(self.list_push_configs(context, &task_id, page_token.as_deref())).await
+            Call::ListPushConfigs { task_id, page_size, page_token } => {
+                Box::pin(self.list_push_configs(context, &task_id, page_size, page_token.as_deref())).await
             }
             Call::DeletePushConfig { task_id, id } => {
                 Box::pin(self.delete_push_config(context, &task_id, &id)).await

@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     /// A webhook.
     PushConfig(PushConfig),
     /// The webhooks of a task.
-    PushConfigs(Vec<PushConfig>),
+    PushConfigs { configs: Vec<PushConfig>, next_page_token: String },
     /// There is no such webhook any more.
     PushConfigDeleted,
 }

@@ -52,13 +52,27 @@ impl Service {
         &self,
         context: &CallContext,
         task: &TaskId,
+        page_size: Option<i32>,
         page_token: Option<&str>,
     ) -> Result<Answered, Error> {
-        if page_token.is_some_and(|token| !token.is_empty()) {
-            return Err(Error::invalid("pageToken", "was not given by this server"));
+        let (scope, cursors) = (&context.scope, &self.inner.cursors);
+        let page_size = match page_size.map(usize::try_from) {
+            None | Some(Ok(0)) => usize::MAX,
+            Some(Ok(size)) => size,
+            Some(Err(_)) => return Err(Error::invalid("pageSize", "must not be negative")),
+        };
+        let token = page_token.filter(|token| !token.is_empty());
+        let after = token.map(|token| cursors.open_webhook(token, scope, task)).transpose()?;
+        // Few, and sorted by their ids.
+        let mut configs = self.push()?.list(scope, task).await?;
+        if let Some(after) = after {
+            configs.retain(|config| config.id.as_ref().is_some_and(|id| id.as_str() > after.as_str()));
         }
-        let configs = self.push()?.list(&context.scope, task).await?;
-        Ok(Outcome::PushConfigs(configs).fresh(None))
+        let more = configs.len() > page_size;
+        configs.truncate(page_size);
+        let last = configs.last().and_then(|config| config.id.as_ref()).filter(|_| more);
+        let next_page_token = last.map(|last| cursors.seal_webhook(last, scope, task)).unwrap_or_default();
+        Ok(Outcome::PushConfigs { configs, next_page_token }.fresh(None))
     }
 
     pub(super) async fn delete_push_config(

@@ -174,6 +174,8 @@ mod push_admin;
 mod push_jobs;
 /// Webhooks whose calls carry a JWT, and the keys that verify it.
 mod push_jwt;
+/// Webhooks of a task, page by page.
+mod push_pages;
 /// Events that fail again and again, and webhooks whose message is repeated.
 mod push_repeats;
 /// Tokens and credentials of webhooks in the store.

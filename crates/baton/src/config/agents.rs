@@ -20,6 +20,7 @@ use super::value::{CardGrpc, Requirement};
 use crate::agents::demo::{self, Profile};
 use crate::agents::exec::flags::ExecFlags;
 use crate::agents::exec::{self, MOST_PROGRAMS};
+use crate::reload::warn_of_version;
 
 /// The id of the agent at the root. Stores keep its tasks under this id, so it must not change.
 pub(crate) const ROOT: &str = "default";
@@ -465,7 +466,9 @@ impl AgentPlan {
             (None, None) => Ok(false),
             (Some(ExtendedCard(old)), Some(ExtendedCard(new))) => {
                 let new = new.load_full();
-                Ok(*old.swap(Arc::clone(&new)) != *new)
+                let old = old.swap(Arc::clone(&new));
+                warn_of_version(&self.id, &old, &new);
+                Ok(*old != *new)
             }
             _ => Err(()),
         }

@@ -38,6 +38,7 @@ impl Config {
         options.max_artifacts = *limits.max_artifacts;
         options.max_artifact_bytes = limits.max_artifact_bytes.0;
         options.max_history = *limits.max_history;
+        options.internal_file_urls = *limits.internal_file_urls;
         options.max_references = *limits.max_references;
         options.snapshot_events = *limits.snapshot_events;
         options.snapshot_bytes = limits.snapshot_bytes.bytes();
@@ -139,6 +140,9 @@ mod tests {
                 Shown::Text(text) => {
                     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
                     (text[..digits].parse().unwrap(), text[digits..].to_owned())
+                }
+                Shown::Flag(on) => {
+                    return field.accept_text(&(!on).to_string(), Source::Flag("--other")).unwrap();
                 }
                 other => panic!("{other:?}"),
             };

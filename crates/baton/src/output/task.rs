@@ -299,6 +299,18 @@ History message:
         assert_eq!(task(&read, shown, Some(&resume)), expected);
     }
 
+    /// Agents need not keep messages in it.
+    #[test]
+    fn p09_what_a_task_came_to_is_not_taken_from_its_history() {
+        let mut read: Task = read(TASK).unwrap();
+        let tell =
+            |task_: &Task| task(task_, Shown { whole: true, ..Shown::default() }, Some(&resume(task_, "")));
+        let told = tell(&read);
+        assert!(told.contains("Take line 7.") && !told.contains("Bus from A to B"), "{told}");
+        read.history.clear();
+        assert_eq!(tell(&read), told);
+    }
+
     #[test]
     fn cli_interact_004_the_command_to_go_on_cannot_do_anything_else() {
         for (state, id, expected) in [

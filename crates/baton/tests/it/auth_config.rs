@@ -408,6 +408,8 @@ async fn p05_the_extended_card_is_a_file_for_authenticated_callers() {
     server.log_with("card.extended");
     let card = call(&server, "/", &headers, "GetExtendedAgentCard", json!({})).await.2;
     assert_eq!(card["result"]["description"], "changed", "{card}");
+    // Clients go by the version.
+    server.log_with("the card changed, and its version did not");
 }
 
 /// The stored form of a password, as the command makes it.

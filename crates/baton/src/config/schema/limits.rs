@@ -44,6 +44,7 @@ pub(crate) struct Limits {
     pub(crate) max_artifacts: Setting<usize>,
     pub(crate) max_artifact_bytes: Setting<Size>,
     pub(crate) max_history: Setting<usize>,
+    pub(crate) internal_file_urls: Setting<bool>,
     pub(crate) max_references: Setting<usize>,
     pub(crate) snapshot_events: Setting<u64>,
     pub(crate) snapshot_bytes: Setting<Size>,
@@ -116,6 +117,7 @@ impl Default for Limits {
             max_artifacts: Setting::new(engine.max_artifacts).at_least(1).at_most(10_000_000),
             max_artifact_bytes: Setting::new(Size(engine.max_artifact_bytes)).at_least(Size(KIB)),
             max_history: Setting::new(engine.max_history).at_least(1).at_most(1_000_000),
+            internal_file_urls: Setting::new(engine.internal_file_urls),
             max_references: Setting::new(engine.max_references),
             snapshot_events: Setting::new(engine.snapshot_events).at_least(1),
             snapshot_bytes: Setting::new(Size::of(engine.snapshot_bytes)).at_least(Size(KIB)),
@@ -175,6 +177,7 @@ impl Section for Limits {
         visit.field("max_artifacts", &mut self.max_artifacts);
         visit.field("max_artifact_bytes", &mut self.max_artifact_bytes);
         visit.field("max_history", &mut self.max_history);
+        visit.field("internal_file_urls", &mut self.internal_file_urls);
         visit.field("max_references", &mut self.max_references);
         visit.field("snapshot_events", &mut self.snapshot_events);
         visit.field("snapshot_bytes", &mut self.snapshot_bytes);

@@ -20,12 +20,20 @@ const DEADLINE_EXCEEDED: i64 = 4;
 
 /// Clients end a call at its deadline by themselves; this one waits for what the server says.
 async fn deadline(bench: &Bench) -> Done {
-    // Work that ends by itself, since nothing else ends it: the task's id is not known.
-    let say = Say::text("tck-long-running");
-    let (mut request, _, message) = prepared(bench, Operation::SendMessage, &say.params(bench))?;
-    request.headers.push(("grpc-timeout".to_owned(), "100m".to_owned()));
-    let heard = sent(bench, &request, framed(0, &message)).await?;
-    expect_code(&heard, "a call whose deadline has passed", DEADLINE_EXCEEDED)
+    let mut judged = Ok(());
+    // An agent on a busy machine may notice its deadline only when the work is done, but hardly twice.
+    for _ in 0..2 {
+        // Work that ends by itself, since nothing else ends it: the task's id is not known.
+        let say = Say::text("tck-long-running");
+        let (mut request, _, message) = prepared(bench, Operation::SendMessage, &say.params(bench))?;
+        request.headers.push(("grpc-timeout".to_owned(), "20m".to_owned()));
+        let heard = sent(bench, &request, framed(0, &message)).await?;
+        judged = expect_code(&heard, "a call whose deadline has passed", DEADLINE_EXCEEDED);
+        if heard.code() != Some(0) {
+            break;
+        }
+    }
+    judged
 }
 
 async fn stream_deadline(bench: &Bench) -> Done {

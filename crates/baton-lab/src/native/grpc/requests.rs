@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{expect_code, expect_refusal, prepared, sent, works};
-use crate::native::talk::fresh_id;
+use crate::native::talk::{SOON, fresh_id};
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
 use crate::wire::Request;
@@ -27,6 +27,11 @@ fn told(request: &Request, body: &[u8]) -> Request {
     let bytes: Vec<String> = body.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
     let body = format!("{} bytes: {}", body.len(), bytes.join(" "));
     Request { body: Some(body.into_bytes()), ..request.clone() }
+}
+
+/// For calls that some servers never answer.
+fn impatient(bench: &Bench) -> Bench {
+    bench.with(bench.probe().within(SOON / 4))
 }
 
 async fn at(bench: &Bench, path: &str, what: &str) -> Done {
@@ -56,18 +61,18 @@ async fn invalid_argument(bench: &Bench) -> Done {
 async fn malformed(bench: &Bench) -> Done {
     let (request, _, _) = prepared(bench, Operation::GetTask, &json!({ "id": fresh_id() }))?;
     let whole = |message: &[u8]| framed(0, message);
-    // Some servers reset a call that ends within a message.
-    for (what, body, may_reset) in [
+    // Some servers reset a call that ends within a message, or wait for the rest of it.
+    for (what, body, may_wait) in [
         ("a field that is longer than its message", whole(&[0x12, 0x7f, b'a']), false),
         ("a field of an unknown wire type", whole(&[0x0f]), false),
         ("a text that is not UTF-8", whole(&[0x0a, 2, 0xff, 0xfe, 0x12, 2, 0xff, 0xfe]), false),
         ("a message that is shorter than its frame", vec![0, 0, 0, 1, 0, 0x12], true),
         ("half a frame", vec![0, 0, 0], true),
     ] {
-        let heard = sent(bench, &told(&request, &body), body).await;
+        let heard = sent(&impatient(bench), &told(&request, &body), body).await;
         works(bench, what).await?;
         match heard {
-            Err(_) if may_reset => {}
+            Err(_) if may_wait => {}
             heard => expect_refusal(&heard?, what)?,
         }
     }
@@ -76,9 +81,9 @@ async fn malformed(bench: &Bench) -> Done {
 
 async fn no_message(bench: &Bench) -> Done {
     let (request, _, _) = prepared(bench, Operation::GetTask, &json!({ "id": fresh_id() }))?;
-    let heard = sent(bench, &told(&request, &[]), Vec::new()).await?;
+    let heard = sent(&impatient(bench), &told(&request, &[]), Vec::new()).await;
     works(bench, "a call without a message").await?;
-    expect_refusal(&heard, "a call without a message")
+    expect_refusal(&heard?, "a call without a message")
 }
 
 /// Two messages are refused, or the first of them is the request: libraries do either.
@@ -94,14 +99,19 @@ async fn two_messages(bench: &Bench) -> Done {
     Err(differs("one answer, which is an error", heard.summary()))
 }
 
-/// gRPC's own rule: a compression that the server does not know is UNIMPLEMENTED.
+/// gRPC's own rule: a compression that the server does not know is UNIMPLEMENTED. Some servers refuse it otherwise.
 async fn compressed(bench: &Bench) -> Done {
-    let (mut request, _, message) = prepared(bench, Operation::GetTask, &json!({ "id": fresh_id() }))?;
+    let task = bench.ended().await?;
+    let (mut request, _, message) = prepared(bench, Operation::GetTask, &json!({ "id": task["id"] }))?;
     request.headers.push(("grpc-encoding".to_owned(), "lab-squeezed".to_owned()));
     let body = framed(1, &message);
     let heard = sent(bench, &told(&request, &body), body).await?;
     works(bench, "a compressed message").await?;
-    expect_code(&heard, "a message in an unknown compression", 12)
+    expect_refusal(&heard, "a message in an unknown compression")?;
+    if heard.code() != Some(12) {
+        bench.note(format!("an unknown compression is not UNIMPLEMENTED: {}", heard.summary()));
+    }
+    Ok(())
 }
 
 /// A newer client may send a field that this agent does not know.

@@ -68,7 +68,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "An unknown task is INVALID_ARGUMENT over gRPC (0.3).",
         faults: &[Fault::Rule(Rule::UnknownTask, GET, Instead::Refuse(Kind::InvalidParams))],
         caught_by: &["V03-GRPC-007"],
-        related: ALL_OF_V0_3,
+        related: &["V03-*", "V1-CARD-004"],
         ..ON
     },
     Defect {

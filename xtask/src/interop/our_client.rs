@@ -151,6 +151,12 @@ fn run_one(workspace: &Workspace, folder: &Path, server: &Server) -> Result<Vec<
     for way in WAYS {
         surprises.extend(run_way(workspace, folder, server, &running, way)?);
     }
+    drop(running);
+    if our_commands::covers(server.agent) {
+        // Without gRPC: it is at a port of its own, where the commands send no credential unless each is told to.
+        let running = Running::start(workspace, server.agent, folder, &[])?;
+        surprises.extend(our_commands::run_one(workspace, folder, server.agent, &running.url())?);
+    }
     Ok(surprises)
 }
 
@@ -188,9 +194,6 @@ fn run_way(
     let mut surprises: Vec<String> =
         server.reached(way).flat_map(|interface| surprises(server, interface, way, &output)).collect();
     surprises.extend(unlisted(server, &output));
-    if way.is_none() {
-        surprises.extend(our_commands::run_one(workspace, folder, agent, &running.url())?);
-    }
     if !surprises.is_empty() {
         println!("{}", fs::read_to_string(&log).unwrap_or_default().trim_end());
     }

@@ -167,9 +167,9 @@ fn with_credentials(page: &mut String, runs: &[Run]) {
     page.push_str(
         "\n\nOver HTTPS, with a certificate made for the run and npm `oidc-provider` as identity provider. Python: \
          the SDK's\n`AuthInterceptor`, or httpx for passwords and certificates. JavaScript: the SDK's \
-         `createAuthenticatingFetchWithRetry`. Over gRPC certificates\nand passwords are credentials of the channel that the SDKs \
-         take; keys and tokens too, but for a2a-sdk 1.3.0, whose\n`AuthInterceptor` adds them. gRPC libraries answer no challenges, \
-         so they have no digest authentication.\n\n",
+         `createAuthenticatingFetchWithRetry`. Over\ngRPC certificates and passwords are credentials of the channel that the \
+         SDKs take; keys and tokens too, but for a2a-sdk 1.3.0,\nwhose `AuthInterceptor` adds them. gRPC libraries answer no \
+         challenges, so they have no digest authentication.\n\n",
     );
     grid(page, runs, AUTH_CHECKS);
     page.push('\n');

@@ -78,17 +78,26 @@ fn shown(url: &str) -> String {
 
 fn is_authority(text: &str, needs_port: bool) -> bool {
     let text = text.rsplit('@').next().unwrap_or_default();
-    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, rest)) if host.parse::<std::net::Ipv6Addr>().is_ok() => (host, rest.strip_prefix(':')),
-        Some(_) => return false,
-        None => text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    let is_name = |host: &str| {
+        !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
     };
-    let is_port = |port: &str| {
-        port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    let (is_host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']').unwrap_or_default();
+            (host.parse::<std::net::Ipv6Addr>().is_ok(), port)
+        }
+        None => {
+            let (host, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+            (is_name(host), port)
+        }
     };
-    let is_host = text.starts_with('[')
-        || (!host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')));
-    is_host && port.map_or(!needs_port, is_port)
+    let is_port = match port.strip_prefix(':') {
+        Some(port) => {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+        }
+        None => port.is_empty() && !needs_port,
+    };
+    is_host && is_port
 }
 
 fn is_version(text: &str) -> bool {
@@ -158,6 +167,9 @@ mod tests {
             ("agent.example:0", "GRPC"),
             ("agent.example:+1", "GRPC"),
             ("[::1", "GRPC"),
+            ("[::1]", "GRPC"),
+            ("[::1]x:1", "GRPC"),
+            ("[a.example]:1", "GRPC"),
             ("http://agent.example", "GRPC"),
             ("http://agent.example/", "JSONRPC"),
             ("https://agent.example:99999/", "JSONRPC"),

@@ -60,7 +60,7 @@ fn the_default_file_is_printed_and_passes_its_own_check() {
 #[cfg(feature = "grpc")]
 #[test]
 fn p03_a_card_file_with_grpc_needs_grpc_to_be_switched_on() {
-    assert!(DEFAULT_FILE.contains("An interface of gRPC needs `grpc = true`"), "{DEFAULT_FILE}");
+    assert!(DEFAULT_FILE.contains("an interface of gRPC needs `grpc = true`"), "{DEFAULT_FILE}");
     let folder = Folder::with("card = \"card.json\"\n");
     let interface = |binding: &str| json!({"url": "https://a.example", "protocolBinding": binding, "protocolVersion": "1.0"});
     let card = json!({

@@ -200,7 +200,8 @@ fn p09_a_signature_that_leaves_something_out_does_not_count_if_all_has_to_be_cov
     write(&user, "signed.json", &signed.out);
     let strict = ["card", "verify", "signed.json", "--key", "ec.pub", "--strict"];
     user.run(&strict).ok();
-    let [_, lesser] = &signed.json()["signatures"].as_array().unwrap()[..] else { panic!("{signed:?}") };
+    let card = signed.json();
+    let [_, lesser] = &card["signatures"].as_array().unwrap()[..] else { panic!("{signed:?}") };
     changed(&user, "signed.json", |card| card["signatures"] = json!([lesser]));
     let said = user.run(&strict[..strict.len() - 1]).ok();
     assert!(said.field("Signature").ends_with("(empty members are not covered)"), "{said:?}");

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use baton_client::protocol::domain::{Part, PushConfig, PushConfigId, TaskId, TaskState};
 use baton_client::protocol::operation::{ListTasks, SendMessage};
 use baton_client::protocol::{ErrorKind, Generation};
-use baton_client::{Binding, Builder, Client, Ending, Error, Origin, TlsOptions, TransportKind, message};
+use baton_client::{Binding, Builder, Client, Ending, Origin, TlsOptions, TransportKind, message};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -266,15 +266,17 @@ impl Given {
     }
 }
 
+/// SDKs serve gRPC on a port of its own. The user knows that it is the same agent.
+async fn trusting(builder: Builder, url: &str) -> Result<Client, baton_client::Error> {
+    let client = builder.connect(url).await?;
+    if !client.withholds_credentials() {
+        return Ok(client);
+    }
+    builder.trust_origin(Origin::parse(client.interface().url())?).connect(url).await
+}
+
 const BINDINGS: [(Binding, &str); 3] =
     [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON"), (Binding::Grpc, "gRPC")];
-
-/// Many agents serve gRPC at a port of its own, which is another origin: credentials go there if it is trusted.
-async fn with_port_of_grpc(builder: Builder, url: &str) -> Result<Client, Error> {
-    let client = builder.clone().connect(url).await?;
-    let origin = Origin::parse(client.interface().url())?;
-    builder.trust_origin(origin).connect(url).await
-}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -287,11 +289,7 @@ async fn main() -> ExitCode {
     for version in [Generation::V1, Generation::V0_3] {
         for (binding, shown) in BINDINGS {
             let choose = |builder: Builder| builder.bindings([binding]).versions([version]);
-            let connected = match binding {
-                Binding::Grpc => with_port_of_grpc(choose(builder.clone()), &given.url).await,
-                _ => choose(builder.clone()).connect(&given.url).await,
-            };
-            match connected {
+            match trusting(choose(builder.clone()), &given.url).await {
                 Ok(client) => {
                     println!("{shown} {}", version.version());
                     failed += tour(&client).await;

@@ -63,8 +63,8 @@ pub struct Preference {
     pub assume: Option<Generation>,
     /// Call `http` addresses even if the card came by https.
     pub allow_downgrade: bool,
-    /// Speak gRPC without TLS to addresses that have no scheme. Otherwise that is done only with this machine, and with the
-    /// host and port that gave the card without TLS.
+    /// Speak gRPC without TLS to addresses that have no scheme. Otherwise that is done only if the card came without TLS, and
+    /// then with this machine, and with the host and port that gave the card.
     pub grpc_plaintext: bool,
 }
 
@@ -284,7 +284,7 @@ mod tests {
     fn p09_what_does_not_fit_is_said() {
         let card = card(&[
             ("dns:///grpc.h", "GRPC", "1.0"),
-            ("localhost:3000", "GRPC", "0.3"),
+            ("http://grpc.h:3000", "GRPC", "0.3"),
             ("http://h/rpc", "JSONRPC", "1.0"),
             ("https://h/rpc", "JSONRPC", "2.0"),
             ("https://h/x", "https://x.example/binding", "1.0"),
@@ -292,7 +292,7 @@ mod tests {
         let said = chosen(&card, &Preference::default()).concat();
         for part in [
             "GRPC 1.0 at dns:///grpc.h (its address is none of host:port, http, https, grpc or grpcs)",
-            "GRPC 0.3 at localhost:3000 (the card came by https, and this is http)",
+            "GRPC 0.3 at http://grpc.h:3000 (the card came by https, and this is http)",
             "http://h/rpc (the card came by https, and this is http)",
             "2.0 at https://h/rpc (this version is not known)",
             "(this binding is not known)",
@@ -301,7 +301,17 @@ mod tests {
         }
         let downgrade = Preference { allow_downgrade: true, ..Preference::default() };
         assert_eq!(chosen(&card, &downgrade), ["GRPC 0.3 None", "JSONRPC 1.0 Some(\"acme\")"]);
-        let plaintext = Preference { grpc_plaintext: true, ..Preference::default() };
-        assert_eq!(chosen(&card, &plaintext), ["GRPC 0.3 None"]);
+    }
+
+    /// It is the user's word, and goes before what the card came by.
+    #[test]
+    fn p09_grpc_without_tls_can_be_asked_for() {
+        let card = card(&[("grpc.h:3000", "GRPC", "1.0")]);
+        let https = Origin::parse("https://h").unwrap();
+        for (grpc_plaintext, url) in [(false, "https://grpc.h:3000/"), (true, "http://grpc.h:3000/")] {
+            let preference = Preference { grpc_plaintext, ..Preference::default() };
+            let found = choose(&card, Generation::V1, Some(&https), &preference).unwrap();
+            assert_eq!((found[0].url(), found[0].listed_url()), (url, "grpc.h:3000"));
+        }
     }
 }

@@ -24,6 +24,8 @@ use crate::origin::Origin;
 use crate::retry::Attempts;
 use crate::stream::Events;
 #[cfg(feature = "grpc")]
+use crate::stream::Opening;
+#[cfg(feature = "grpc")]
 use crate::transport::grpc;
 use crate::transport::{Received, encode, read_reply};
 
@@ -210,6 +212,16 @@ impl Client {
         call: &Call,
         last_event_id: Option<&str>,
     ) -> Result<Events, Error> {
+        #[cfg(feature = "grpc")]
+        if self.0.interfaces[at].binding == Binding::Grpc {
+            let (client, call, last) = (self.clone(), call.clone(), last_event_id.map(str::to_owned));
+            return Opening::begin(async move { client.events(at, &call, last.as_deref()).await }).await;
+        }
+        self.events(at, call, last_event_id).await
+    }
+
+    /// The events of a new stream, once its head has come.
+    async fn events(&self, at: usize, call: &Call, last_event_id: Option<&str>) -> Result<Events, Error> {
         let interface = &self.0.interfaces[at];
         let (id, answer, sent) = self.exchange(interface, call, last_event_id).await?;
         let SizeLimits { event, reply, .. } = self.0.limits;

@@ -14,6 +14,8 @@
 
 mod events;
 mod held;
+#[cfg(feature = "grpc")]
+mod opening;
 mod position;
 mod recover;
 mod take;
@@ -32,6 +34,8 @@ use futures_util::Stream;
 
 pub(crate) use self::events::{Events, Frame};
 use self::held::Held;
+#[cfg(feature = "grpc")]
+pub(crate) use self::opening::Opening;
 use self::position::Position;
 use self::take::Taken;
 use self::work::Work;

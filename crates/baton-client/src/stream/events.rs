@@ -6,6 +6,8 @@ use baton_protocol::wire::peer_error::{PeerError, error_event};
 use baton_protocol::wire::peer_state::FromPeer;
 use baton_protocol::wire::sse::{SseEvent, SseParser};
 
+#[cfg(feature = "grpc")]
+use super::opening::Opening;
 use crate::choose::{Binding, Interface};
 use crate::error::Error;
 use crate::http::Answer;
@@ -19,6 +21,9 @@ pub(crate) enum Events {
     ServerSent(Box<ServerSent>),
     #[cfg(feature = "grpc")]
     Grpc(Box<grpc::Messages>),
+    /// The head has not come yet.
+    #[cfg(feature = "grpc")]
+    Opening(Opening),
 }
 
 impl Events {
@@ -41,7 +46,14 @@ impl Events {
 
     /// The next event; `None` when the agent has closed the stream. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        #[cfg(feature = "grpc")]
+        if let Self::Opening(opening) = self {
+            let Some(opened) = opening.opened().await? else { return Ok(None) };
+            *self = opened;
+        }
         match self {
+            #[cfg(feature = "grpc")]
+            Self::Opening(_) => unreachable!("it was opened above"),
             Self::ServerSent(events) => events.next().await,
             #[cfg(feature = "grpc")]
             Self::Grpc(messages) => messages.next().await,

@@ -1,5 +1,6 @@
 //! P-03, P-09: what is particular to gRPC: metadata, answers of every kind, deadlines, streams that end badly.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -12,6 +13,8 @@ use baton_client::protocol::wire::pb::framing::framed;
 use baton_client::protocol::wire::pb::resume::set_number;
 use baton_client::protocol::{self, ErrorKind};
 use baton_client::{Binding, Ending, Observed, SizeLimits, Timeouts, TransportKind};
+
+use tokio::sync::Semaphore;
 
 use crate::harness::{obedient, options, quick, rest, serve, texts, with_agent};
 use crate::scripted_grpc::{Agent, Script};
@@ -250,6 +253,38 @@ async fn p03_an_event_that_is_cut_off_is_not_shown() {
     assert_eq!(agent.asked()[1].header("last-event-id"), Some("3"));
 }
 
+/// Some servers send the head of a stream with its first event: a subscriber can go on before there is one.
+#[tokio::test]
+async fn p03_a_subscription_does_not_wait_for_its_first_event() {
+    for package in Package::ALL {
+        let permits = Arc::new(Semaphore::new(0));
+        let given = Arc::clone(&permits);
+        let agent = Agent::start(move |method, before| match (method, before) {
+            ("CancelTask", _) => {
+                given.add_permits(1);
+                Script::of(&got(package, task("CANCELED")))
+            }
+            ("SubscribeToTask" | "TaskSubscription", 0) => {
+                let end = [(5, scripted::shown(&scripted::task("CANCELED")))];
+                Script { after: Some(Arc::clone(&given)), ..events(package, &end) }.ends("0", "")
+            }
+            _ => Script { after: Some(Arc::clone(&given)), ..Script::default() }.ends("12", "no"),
+        })
+        .await;
+        let client = agent.client(quick(), package);
+        let mut stream = client.subscribe(&id()).await.unwrap();
+        client.cancel(&id()).await.unwrap();
+        assert_eq!(rest(&mut stream).await.len(), 1, "{package:?}");
+        assert_eq!(stream.ending(), Some(Ending::Terminal), "{package:?}");
+        // What is refused late is told as well.
+        let mut stream = client.subscribe(&id()).await.unwrap();
+        client.cancel(&id()).await.unwrap();
+        let error = stream.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), Some(ErrorKind::UnsupportedOperation), "{package:?} {error}");
+        assert!(stream.next().await.is_none(), "{package:?}");
+    }
+}
+
 /// An agent without streams is sent the message, and its task is read.
 #[tokio::test]
 async fn p03_a_refused_stream_is_replaced_by_a_send() {
@@ -298,7 +333,7 @@ async fn p03_a_deadline_ends_the_wait_and_not_the_task() {
 /// Nobody reads protobuf: an observer is shown the JSON that it stands for, without credentials.
 #[tokio::test]
 async fn p09_an_observer_reads_messages_as_json() {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&seen);
     let server = serve(with_agent(obedient)).await;

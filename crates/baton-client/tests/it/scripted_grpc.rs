@@ -15,6 +15,7 @@ use baton_client::protocol::wire::pb::framing::{Deframer, framed};
 use baton_client::{Client, Discovered};
 use futures_util::stream;
 use http_body_util::BodyExt as _;
+use tokio::sync::Semaphore;
 
 use crate::harness::serve_router;
 
@@ -35,6 +36,8 @@ pub(crate) struct Script {
     pub(crate) trailers: Vec<(&'static str, String)>,
     /// The connection is reset behind the body.
     pub(crate) reset: bool,
+    /// Nothing is sent before there is a permit.
+    pub(crate) after: Option<Arc<Semaphore>>,
 }
 
 impl Default for Script {
@@ -45,6 +48,7 @@ impl Default for Script {
             body: Vec::new(),
             trailers: Vec::new(),
             reset: false,
+            after: None,
         }
     }
 }
@@ -132,7 +136,11 @@ impl Agent {
                     heard.push(asked);
                     heard.iter().filter(|asked| asked.method == method).count() - 1
                 };
-                answer(&method, before).answer()
+                let script = answer(&method, before);
+                if let Some(permits) = &script.after {
+                    permits.acquire().await.unwrap().forget();
+                }
+                script.answer()
             }
         }))
         .await;

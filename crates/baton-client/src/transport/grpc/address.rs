@@ -4,8 +4,8 @@ use reqwest::Url;
 
 use crate::origin::Origin;
 
-/// What a card's address means. A host and a port do not tell whether TLS is spoken. It is: what the card was fetched by, if it
-/// is the same host and port; no TLS with this machine, or if the user says so; TLS otherwise.
+/// What a card's address means. A host and a port do not tell whether TLS is spoken. It is, unless the user says otherwise, or the
+/// card came without TLS and the address is on this machine or is the host and port that gave the card.
 pub(crate) fn parse(address: &str, card: Option<&Origin>, plaintext: bool) -> Result<Url, String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("its address cannot be read: {error}");
     let (scheme, rest) = match address.split_once("://") {
@@ -21,13 +21,9 @@ pub(crate) fn parse(address: &str, card: Option<&Origin>, plaintext: bool) -> Re
             if https.path() != "/" || https.port().is_none() && !rest.ends_with(":443") {
                 return Err("its address is no host:port".to_owned());
             }
-            let [secure, plain] = ["https", "http"].map(|it| Origin::parse(&format!("{it}://{rest}")).ok());
-            match () {
-                () if plaintext => false,
-                () if card.is_some() && card == plain.as_ref() => false,
-                () if card.is_some() && card == secure.as_ref() => true,
-                () => !secure.is_some_and(|origin| origin.is_loopback()),
-            }
+            let plain = Origin::parse(&format!("http://{rest}")).ok();
+            let is_near = plain.is_some_and(|plain| plain.is_loopback() || card == Some(&plain));
+            !plaintext && (card.is_some_and(Origin::is_secure) || !is_near)
         }
     };
     let scheme = if secure { "https" } else { "http" };
@@ -42,10 +38,12 @@ mod tests {
     fn p09_addresses_of_grpc_have_a_scheme_or_a_rule() {
         for (address, card, plaintext, expected) in [
             ("127.0.0.1:3000", None, false, "http://127.0.0.1:3000/"),
-            ("localhost:3000", Some("https://a.example"), false, "http://localhost:3000/"),
+            ("localhost:3000", Some("http://a.example"), false, "http://localhost:3000/"),
+            ("localhost:3000", Some("https://a.example"), false, "https://localhost:3000/"),
             ("[::1]:3000", None, false, "http://[::1]:3000/"),
             ("127.0.0.1:3000", Some("https://localhost:3000"), false, "https://127.0.0.1:3000/"),
-            ("127.0.0.1:3000", Some("https://localhost:3001"), false, "http://127.0.0.1:3000/"),
+            ("127.0.0.1:3000", Some("https://localhost:3001"), false, "https://127.0.0.1:3000/"),
+            ("127.0.0.1:3000", Some("https://localhost:3000"), true, "http://127.0.0.1:3000/"),
             ("a.example:443", None, false, "https://a.example/"),
             ("a.example:443", Some("http://a.example:443"), false, "http://a.example:443/"),
             ("a.example:50051", Some("http://a.example:3000"), false, "https://a.example:50051/"),

@@ -19,6 +19,8 @@ pub(crate) struct Live {
     bearer: Option<String>,
     /// As `--transport` takes it.
     pub(crate) transport: &'static str,
+    /// Where the agent serves that, if credentials would not go there otherwise.
+    pub(crate) trusted: Option<String>,
 }
 
 /// A check and its name.
@@ -36,7 +38,13 @@ const AUTH_REQUIRED: &str = "TASK_STATE_AUTH_REQUIRED";
 
 impl Live {
     pub(crate) fn new(url: &str, bearer: Option<&str>, transport: &'static str) -> Self {
-        Live { user: User::new(), url: url.to_owned(), bearer: bearer.map(str::to_owned), transport }
+        Live {
+            user: User::new(),
+            url: url.to_owned(),
+            bearer: bearer.map(str::to_owned),
+            transport,
+            trusted: None,
+        }
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -51,7 +59,8 @@ impl Live {
         command.env("A2ACLI_AGENT_CARD", &self.url).env("A2ACLI_TRANSPORT", self.transport);
         command
             .env("A2ACLI_POLL_INTERVAL", "100ms")
-            .envs(self.bearer.as_ref().map(|it| ("A2ACLI_BEARER", it)));
+            .envs(self.bearer.as_ref().map(|it| ("A2ACLI_BEARER", it)))
+            .envs(self.trusted.as_ref().map(|it| ("A2ACLI_TRUST_ORIGIN", it)));
         command
     }
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_protocol::Error;
 use baton_protocol::domain::{AgentCard, AgentSkill};
@@ -209,12 +209,13 @@ impl Server {
     }
 
     /// Stops the agents: no new work is taken, running turns have the drain time to end, then streams close, and calls of
-    /// webhooks have as long again. Turns that are still running are recovered at the next start. Applications that serve the [`router`](Self::router)
-    /// themselves call this before they stop listening.
+    /// webhooks have what is left of that time. Turns that are still running are recovered at the next start. Applications
+    /// that serve the [`router`](Self::router) themselves call this before they stop listening.
     pub async fn shut_down(&self) {
+        let begun = Instant::now();
         self.engine().shut_down(self.drain).await;
         // Afterwards, since turns that end in this time have something to deliver.
-        self.webhooks.stop(self.drain).await;
+        self.webhooks.stop(self.drain.saturating_sub(begun.elapsed())).await;
     }
 
     /// The server's metrics, as OpenMetrics text.

@@ -65,12 +65,6 @@ const SERVERS: &[Server] = &[
             },
             Known {
                 binding: "gRPC 0.3",
-                check: "p09_subscribes_and_cancels",
-                reason: "before the task's next event the SDK sends nothing to a subscriber, not even headers; our client takes \
-                         that for no answer",
-            },
-            Known {
-                binding: "gRPC 0.3",
                 check: "p09_lists_webhooks",
                 reason: "the SDK's handler lacks the method (UNIMPLEMENTED)",
             },

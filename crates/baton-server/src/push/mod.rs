@@ -399,7 +399,10 @@ impl Shared {
 
     /// One call.
     async fn call(&self, job: &Job, webhook: &Webhook, notification: &Notification) -> Outcome {
-        let id = event_id(&self.id_key, &job.scope, &job.task, &job.webhook.id, notification);
+        let id = {
+            let (Job { scope, task, webhook: stored, .. }, generation) = (job, webhook.record.generation);
+            event_id(&self.id_key, scope, task, &stored.id, generation, notification)
+        };
         let now = u64::try_from(self.clock.now().as_millis() / 1000).unwrap_or_default();
         let mut headers = webhook.headers(notification, &id, now);
         self.add_jwt(&mut headers, &id, job, &webhook.record.url, &notification.body).await;

@@ -51,6 +51,8 @@ struct OfTask {
 struct Entry {
     webhook: StoredWebhook,
     phase: Phase,
+    /// Its position is in `ready`, whatever its phase: it is not looked for there when the phase changes.
+    is_in_line: bool,
     /// Why its last call failed, in words for its owner. Not stored: unknown after a restart.
     failure: Option<Box<str>>,
     /// Replaced or removed while a delivery was under way; takes effect when that has ended, so that there are never two.
@@ -182,8 +184,13 @@ impl Registry {
             state.schedule(&position, webhook);
         } else {
             let position = (key, webhook.id.clone());
-            let (phase, failure, after) = (Phase::Parked, None, None);
-            of_task.webhooks.push(Entry { webhook: webhook.clone(), phase, failure, after });
+            of_task.webhooks.push(Entry {
+                webhook: webhook.clone(),
+                phase: Phase::Parked,
+                is_in_line: false,
+                failure: None,
+                after: None,
+            });
             *state.owners.entry(Arc::clone(&scope.owner)).or_default() += 1;
             self.open.fetch_add(1, Ordering::Relaxed);
             state.schedule(&position, webhook);
@@ -236,15 +243,10 @@ impl Registry {
         let mut state = self.state();
         let Some(of_task) = state.tasks.get_mut(&key) else { return };
         of_task.version = of_task.version.max(version);
-        let mut woken = Vec::new();
-        for entry in &mut of_task.webhooks {
-            if entry.phase == Phase::Parked {
-                entry.phase = Phase::Ready;
-                woken.push((key, entry.webhook.id.clone()));
-            }
-        }
+        let parked = of_task.webhooks.iter().filter(|entry| entry.phase == Phase::Parked);
+        let woken: Vec<_> = parked.map(|entry| (key, entry.webhook.id.clone())).collect();
         if !woken.is_empty() {
-            state.ready.extend(woken);
+            woken.iter().for_each(|position| state.make_ready(position));
             drop(state);
             self.changed.notify_one();
         }
@@ -274,10 +276,7 @@ impl Registry {
             && *due <= now
         {
             let Some((_, key, id)) = state.waiting.pop_first() else { break };
-            if let Some(entry) = state.entry(key, &id) {
-                entry.phase = Phase::Ready;
-                state.ready.push_back((key, id));
-            }
+            state.make_ready(&(key, id));
         }
         loop {
             let (key, id) = state.ready.pop_front()?;
@@ -286,6 +285,11 @@ impl Registry {
             let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == id) else {
                 continue;
             };
+            entry.is_in_line = false;
+            // It was delivered to, put off or replaced since it got into the line.
+            if entry.phase != Phase::Ready {
+                continue;
+            }
             entry.phase = Phase::Busy;
             return Some(Job { key, scope, task, webhook: entry.webhook.clone() });
         }
@@ -349,6 +353,14 @@ impl State {
         self.tasks.get_mut(&key)?.webhooks.iter_mut().find(|entry| entry.webhook.id == *id)
     }
 
+    fn make_ready(&mut self, position: &Position) {
+        let Some(entry) = self.entry(position.0, &position.1) else { return };
+        entry.phase = Phase::Ready;
+        if !std::mem::replace(&mut entry.is_in_line, true) {
+            self.ready.push_back(position.clone());
+        }
+    }
+
     /// Puts a webhook where it belongs by its cursor.
     fn schedule(&mut self, position: &Position, webhook: StoredWebhook) {
         let Some(of_task) = self.tasks.get_mut(&position.0) else { return };
@@ -367,7 +379,7 @@ impl State {
             Phase::Ready
         };
         match entry.phase {
-            Phase::Ready => self.ready.push_back(position.clone()),
+            Phase::Ready => self.make_ready(position),
             Phase::Waiting => {
                 self.waiting.insert((due, position.0, position.1.clone()));
             }
@@ -380,11 +392,10 @@ impl State {
         let (phase, due) = (entry.phase, entry.webhook.cursor.due);
         entry.phase = Phase::Parked;
         match phase {
-            Phase::Ready => self.ready.retain(|ready| ready != position),
             Phase::Waiting => {
                 self.waiting.remove(&(due, position.0, position.1.clone()));
             }
-            Phase::Parked | Phase::Busy => {}
+            Phase::Ready | Phase::Parked | Phase::Busy => {}
         }
     }
 }
@@ -531,6 +542,25 @@ mod tests {
         assert_eq!(registry.len(), 1, "until the delivery has ended");
         registry.done(KEY, moved("w", job.webhook.cursor));
         assert_eq!((registry.len(), taken(&registry, 0)), (0, vec![]));
+    }
+
+    /// Each is given out once, however often it changed while it was in the line, and takes one place in it.
+    #[test]
+    fn s14_a_webhook_that_changes_in_the_line_stays_there_once() {
+        let registry = Registry::default();
+        let ready = |revision| open("w", 3, WebhookCursor { revision, ..WebhookCursor::after(1) });
+        for revision in 1..100 {
+            registry.put(ready(revision));
+            registry.ring(KEY, 3);
+        }
+        registry.put(open("other", 3, WebhookCursor::after(1)));
+        assert_eq!(registry.state().ready.len(), 2);
+        // Put off while it is in the line.
+        registry.put(open("w", 3, WebhookCursor { revision: 100, due: at(5), ..WebhookCursor::after(1) }));
+        assert_eq!(taken(&registry, 4), ["other"]);
+        registry.remove(KEY, &id("w"));
+        registry.put(ready(1));
+        assert_eq!(taken(&registry, 9), ["w"]);
     }
 
     #[test]

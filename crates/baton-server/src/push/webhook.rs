@@ -176,12 +176,14 @@ pub(crate) fn signing_secret(token: &str) -> WebhookSecret {
 }
 
 /// The id of an event for one webhook: the same at every attempt, and telling nothing of numbers or names. A task in place of
-/// an event has another id than the event: a receiver that has the event would drop the task as a repeat.
+/// an event has another id than the event: a receiver that has the event would drop the task as a repeat. So has the event in
+/// another generation, for a webhook that was replaced: its bytes are others.
 pub(super) fn event_id(
     key: &[u8],
     scope: &Scope,
     task: &TaskId,
     id: &PushConfigId,
+    generation: Generation,
     notification: &Notification,
 ) -> String {
     let mut mac: Hmac<Sha256> = Hmac::new_from_slice(key).expect("a key may have any length");
@@ -193,6 +195,40 @@ pub(super) fn event_id(
     if notification.replaces_event {
         mac.update(b"task");
     }
+    // As it was before generations were part of it.
+    if generation != Generation::V1 {
+        mac.update(generation.version().as_bytes());
+    }
     let digest = mac.finalize().into_bytes();
     format!("evt_{}", URL_SAFE_NO_PAD.encode(&digest[..18]))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// One id never stands for other bytes.
+    #[test]
+    fn s14_an_event_has_another_id_in_each_generation_and_as_a_whole_task() {
+        let (scope, task) = (Scope::new("a", "", "o"), TaskId::parse("t").unwrap());
+        let webhook = PushConfigId::parse("w").unwrap();
+        let mut ids = Vec::new();
+        for number in [1, 2] {
+            for replaces_event in [false, true] {
+                let body = Bytes::new();
+                let notification = Notification { number, body, is_last: false, replaces_event };
+                for generation in [Generation::V1, Generation::V0_3, Generation::V0_1] {
+                    let id = |key| event_id(key, &scope, &task, &webhook, generation, &notification);
+                    assert_eq!(id(b"key"), id(b"key"));
+                    ids.extend([id(b"key"), id(b"another")]);
+                }
+            }
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!((ids.len(), count), (24, 24));
+    }
 }

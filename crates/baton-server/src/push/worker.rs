@@ -18,6 +18,9 @@ use crate::store::{StoredWebhook, TaskKey, WebhookCursor};
 /// After a job has panicked: pause before its webhook is tried again.
 const PANIC_PAUSE: Duration = Duration::from_secs(300);
 
+/// After so many jobs, others have the thread.
+const JOBS_AT_ONCE: usize = 500;
+
 /// The jobs that run.
 #[derive(Default)]
 struct Jobs {
@@ -50,12 +53,13 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(shared.options.at_once.max(1)));
     let (mut endpoints, mut jobs) = (Endpoints::new(&shared.options), Jobs::default());
     loop {
-        begin_jobs(&shared, &places, &mut endpoints, &mut jobs);
+        let is_more_left = begin_jobs(&shared, &places, &mut endpoints, &mut jobs);
         let due = shared.registry.next_due();
         let now = shared.clock.now();
         let wait = due.map(|due| Duration::from_millis((due.as_millis() - now.as_millis()).max(1) as u64));
         tokio::select! {
             () = stopping.cancelled() => break,
+            () = tokio::task::yield_now(), if is_more_left => {}
             () = shared.registry.changed(), if places.available_permits() > 0 => {}
             () = sleep_or_never(wait), if places.available_permits() > 0 => {}
             Some(ended) = jobs.next(&shared) => {
@@ -111,13 +115,21 @@ async fn sleep_or_never(time: Option<Duration>) {
     }
 }
 
-fn begin_jobs(shared: &Arc<Shared>, places: &Arc<Semaphore>, endpoints: &mut Endpoints, jobs: &mut Jobs) {
+/// Answers whether there may be more to begin: a start may find a hundred thousand that all go into the line of one host.
+fn begin_jobs(
+    shared: &Arc<Shared>,
+    places: &Arc<Semaphore>,
+    endpoints: &mut Endpoints,
+    jobs: &mut Jobs,
+) -> bool {
     let now = shared.clock.now();
     let longest = schedule::LONGEST_WAIT.mul_f64(shared.options.pace.max(1.0));
     shared.registry.bring_forward(now.plus_millis(longest.as_millis() as i64));
-    while places.available_permits() > 0
-        && let Some(job) = endpoints.next().or_else(|| shared.registry.take(now))
-    {
+    for _ in 0..JOBS_AT_ONCE {
+        if places.available_permits() == 0 {
+            return false;
+        }
+        let Some(job) = endpoints.next().or_else(|| shared.registry.take(now)) else { return false };
         let host = shared.host_of(&job.webhook.record);
         match endpoints.admit(&host, job, now) {
             Admitted::Now(job) => jobs.spawn(shared, places, host, *job),
@@ -125,6 +137,7 @@ fn begin_jobs(shared: &Arc<Shared>, places: &Arc<Semaphore>, endpoints: &mut End
             Admitted::Paused(job, until) => shared.registry.done(job.key, put_off_until(job.webhook, until)),
         }
     }
+    true
 }
 
 fn end_job(shared: &Shared, endpoints: &mut Endpoints, ended: Ended) {

@@ -1,6 +1,10 @@
 //! S-14: what is repeated stays what it was: an event that fails again and again, and a webhook whose message comes again.
 
-use baton_server::Turn;
+use std::sync::Arc;
+
+use baton_server::store::Store as _;
+use baton_server::store::memory::MemoryStore;
+use baton_server::{Asked, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::harness::{id, message_to, serve, with_agent};
@@ -63,6 +67,26 @@ async fn s14_a_message_that_is_repeated_leaves_its_webhook_as_it_is() {
         let of_first = |call: &&Got| of_task(&call.json(), id(&task));
         assert_eq!(receiver.wait_for_end().await.iter().filter(of_first).count(), 1);
     }
+}
+
+/// A reply that is a message has no task, and nothing that a webhook could be told.
+#[tokio::test]
+async fn s14_the_webhook_of_a_message_that_is_answered_by_a_message_is_ignored() {
+    let store = Arc::new(MemoryStore::new());
+    let agent = async |asked: Asked| Ok(format!("you said {}", asked.text()));
+    let server = serve(Server::agent("talker", "talks", agent).push(options()).store(store.clone())).await;
+    let receiver = Receiver::start(&[]).await;
+    let asked = with_webhook("go", json!({"url": receiver.url, "id": "mine"}));
+    for _ in 0..2 {
+        let reply = server.call("SendMessage", asked.clone()).await;
+        assert_eq!(reply.result()["message"]["parts"][0]["text"], "you said go", "{}", reply.body);
+    }
+    assert_eq!(store.open_webhooks(None, 10).await.unwrap(), []);
+    assert_eq!((store.task_count().await.unwrap(), receiver.all().len()), (0, 0));
+    // It is still checked: what would be refused with a task is refused.
+    let refused = with_webhook("go", json!({"url": "http://10.0.0.1/"}));
+    assert_eq!(server.call("SendMessage", refused).await.error_code(), -32602);
+    server.stop().await;
 }
 
 fn of_task(body: &Value, task: &str) -> bool {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TEST_TIMEOUT, TestServer, id, message, serve, with_agent};
 
 /// How a receiver behaves once it has read a request.
@@ -243,4 +244,32 @@ async fn s14_a_receiver_that_is_well_is_called_while_many_others_hang() {
     let requests: usize = hanging.iter().map(|(_, requests)| requests.load(Ordering::Relaxed)).sum();
     assert_eq!(requests, 4, "calls at a time to one host");
     server.eventually(id(&task), "COMPLETED").await;
+}
+
+/// Nor does it keep another webhook of the same task waiting.
+#[tokio::test]
+async fn s14_a_receiver_that_hangs_delays_no_other_webhook_of_its_task() {
+    let gate = Gate::new();
+    let agent = agent_with(&gate, |gate: Gate, turn: Turn| async move {
+        gate.pass().await;
+        turn.progress("reading").await
+    });
+    let mut options = zoo_options();
+    // Longer than the test may take.
+    options.timeout = TEST_TIMEOUT * 3;
+    let server = serve(with_agent(agent).push(options)).await;
+    let ((hanging, requests), (well, got)) = (start(Sink::SaysThenHangs("")).await, start(OK).await);
+    let task = told(&server, &format!("http://{hanging}/")).await;
+    let other = json!({"taskId": id(&task), "url": format!("http://{well}/")});
+    server.call("CreateTaskPushNotificationConfig", other).await.result();
+    gate.let_pass(1);
+    server.eventually(id(&task), "COMPLETED").await;
+    let delivered = async {
+        // What was said, and the end.
+        while got.load(Ordering::Relaxed) < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::time::timeout(TEST_TIMEOUT, delivered).await.is_ok(), "{got:?} events");
+    assert!(requests.load(Ordering::Relaxed) <= 1, "one call at a time for a webhook");
 }

@@ -113,8 +113,8 @@ fn last_state(events: &[Value]) -> String {
         Some(inner) => inner.clone(),
         None => event.clone(),
     };
-    let with_state = events.iter().map(inner).filter(|inner| inner["status"]["state"].is_string());
-    with_state.last().map(|inner| state(&inner)).expect("a stream shows states")
+    let mut with_state = events.iter().map(inner).filter(|inner| inner["status"]["state"].is_string());
+    with_state.next_back().map(|inner| state(&inner)).expect("a stream shows states")
 }
 
 /// Calls the operation, and says what came of it in words that are the same everywhere. `None`: the tables of requests have
@@ -452,7 +452,7 @@ async fn p02_every_error_in_every_binding_that_has_it() {
         let row = Row::of(kind);
         for interface in ALL_BINDINGS {
             let listed = NO_ERROR.iter().find(|it| it.0.contains(&interface) && it.1 == kind);
-            let provoked = provoke(kind, interface).await;
+            let provoked = Box::pin(provoke(kind, interface)).await;
             match (provoked, listed) {
                 (Some((answer, id)), None) => {
                     let form = match (interface, kind) {

@@ -203,7 +203,7 @@ async fn s14_addresses_of_files_do_not_lead_into_the_agents_network() {
     let (closed, open) = (serve(agent()).await, serve(agent().options(open)).await);
     for face in FACES {
         let send = async |server: &TestServer, url: &str| {
-            let mut say = Say::text(&message("")["message"]["messageId"].as_str().unwrap(), "see this");
+            let mut say = Say::text(message("")["message"]["messageId"].as_str().unwrap(), "see this");
             say.parts = json!([{"text": "hello"}, {"url": url, "mediaType": "image/png"}]);
             Client::new(server, face).send(&say).await.shape
         };

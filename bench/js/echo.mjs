@@ -1,4 +1,5 @@
-// The echo agent on @a2a-js/sdk, as published: working, one text artifact, completed. `node echo.mjs PORT`.
+// The echo agent on @a2a-js/sdk, as published: working, one text artifact, completed. `node echo.mjs PORT`; with GRPC=1
+// over gRPC.
 import { randomUUID } from 'node:crypto';
 import express from 'express';
 import { TaskState } from '@a2a-js/sdk';
@@ -18,7 +19,12 @@ const card = {
   description: 'Says what it was told',
   version: '1.0.0',
   supportedInterfaces: [
-    { url: `http://127.0.0.1:${port}/`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+    {
+      url: `http://127.0.0.1:${port}/`,
+      protocolBinding: process.env.GRPC ? 'GRPC' : 'JSONRPC',
+      protocolVersion: '1.0',
+      tenant: '',
+    },
   ],
   capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
   defaultInputModes: ['text/plain'],
@@ -70,6 +76,16 @@ const executor = {
 };
 
 const handler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
-const app = express();
-app.use(jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }));
-app.listen(port, '127.0.0.1');
+if (process.env.GRPC) {
+  const { Server, ServerCredentials } = await import('@grpc/grpc-js');
+  const { A2AService, grpcService, UserBuilder: GrpcUserBuilder } = await import('@a2a-js/sdk/server/grpc');
+  const server = new Server();
+  server.addService(A2AService, grpcService({ requestHandler: handler, userBuilder: GrpcUserBuilder.noAuthentication }));
+  server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error) => {
+    if (error) throw error;
+  });
+} else {
+  const app = express();
+  app.use(jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }));
+  app.listen(port, '127.0.0.1');
+}

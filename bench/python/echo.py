@@ -1,6 +1,6 @@
 """The echo agent on a2a-sdk, as published: working, one text artifact, completed. `python echo.py PORT`.
 
-The store comes from STORE: in memory without it, else a URL that SQLAlchemy understands.
+With GRPC=1 it is served over gRPC. The store comes from STORE: in memory without it, else a URL that SQLAlchemy understands.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import threading
 import uuid
 
 import uvicorn
+import uvloop
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
@@ -80,6 +81,18 @@ def end_with_the_run():
     os._exit(0)
 
 
+async def serve_grpc(handler, port):
+    import grpc
+    from a2a.server.request_handlers import GrpcHandler
+    from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
+
+    server = grpc.aio.server()
+    add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+    server.add_insecure_port(f'127.0.0.1:{port}')
+    await server.start()
+    await server.wait_for_termination()
+
+
 def main():
     port = int(sys.argv[1])
     if os.environ.get('CONTROLLED'):
@@ -97,6 +110,9 @@ def main():
         skills=[AgentSkill(id='echo', name='echo', description='echo', tags=['echo'])],
     )
     handler = DefaultRequestHandler(agent_executor=Echo(), task_store=store(), agent_card=card)
+    if os.environ.get('GRPC'):
+        uvloop.run(serve_grpc(handler, port))
+        return
     app = Starlette(routes=create_jsonrpc_routes(handler, '/'))
     uvicorn.run(app, host='127.0.0.1', port=port, log_level='error', access_log=False)
 

@@ -1,4 +1,4 @@
-// Credentials with the JavaScript `@a2a-js/sdk` 1.3.0. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility
+// Credentials with the JavaScript `@a2a-js/sdk` 1.3.0. Bindings: `jsonrpc`, `rest`, `grpc`; with `-0.3` its compatibility
 // transports.
 //
 //     cd FOLDER_WITH_NODE_MODULES && CREDENTIALS=credentials.json NODE_EXTRA_CA_CERTS=ca.pem \
@@ -6,12 +6,15 @@
 //
 // `cargo xtask interop --auth` starts the agent and an identity provider, and writes the file. Keys, tokens and passwords
 // go the SDK's own way: `createAuthenticatingFetchWithRetry`, which asks a handler for headers, and again after a refusal.
+// Over gRPC they are credentials of the channel, which the SDK's transport takes.
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 
 import { cannot, expect, expectError, load, main, readAll } from './harness.mjs';
 
@@ -23,7 +26,12 @@ const {
   RestTransportFactory,
   createAuthenticatingFetchWithRetry,
 } = await load('@a2a-js/sdk', './client');
+const { GrpcTransportFactory } = await load('@a2a-js/sdk', './client/grpc');
 const { TaskNotFoundError } = await load('@a2a-js/sdk', './errors');
+// It has no list of what it exports.
+const grpc = createRequire(pathToFileURL(join(process.cwd(), 'package.json')))('@grpc/grpc-js');
+
+const TRANSPORTS = { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory, grpc: GrpcTransportFactory };
 
 const given = JSON.parse(readFileSync(process.env.CREDENTIALS, 'utf8'));
 const beside = (name) => readFileSync(join(dirname(process.env.CREDENTIALS), name));
@@ -97,6 +105,8 @@ class Session {
   }
 }
 
+const certificate = (name) => ({ cert: beside(`${name}.pem`), key: beside(`${name}.key`) });
+
 /** `fetch` with the connection's own options, which Node's cannot be told: certificates. */
 function fetchWith(options) {
   return (url, init = {}) =>
@@ -111,9 +121,19 @@ function fetchWith(options) {
     });
 }
 
+/** For channels of gRPC: the same, and the headers with every call. */
+function channelCredentials(headers, { ca = beside('ca.pem'), key = null, cert = null }) {
+  const metadata = grpc.credentials.createFromMetadataGenerator((_, done) => {
+    const made = new grpc.Metadata();
+    for (const [name, value] of Object.entries(headers)) made.set(name, value);
+    done(null, made);
+  });
+  return grpc.credentials.combineChannelCredentials(grpc.credentials.createSsl(ca, key, cert), metadata);
+}
+
 class Agent {
-  constructor(card, factory, version) {
-    Object.assign(this, { card, factory, version });
+  constructor(card, name, version) {
+    Object.assign(this, { card, name, version });
     // What each scheme is, and its name on the card.
     this.schemes = new Map();
     for (const [name, { scheme }] of Object.entries(card.securitySchemes)) {
@@ -123,13 +143,14 @@ class Agent {
   }
 
   /** With a handler of the SDK; `headers` are those of the first request. */
-  session(headers = {}, { fetchImpl = fetch, retryWith = async () => undefined } = {}) {
+  async session(headers = {}, { connection, retryWith = async () => undefined } = {}) {
+    const legacyCompat = { enabled: this.version === '0.3' };
     const handler = { headers: async () => headers, shouldRetryWithHeaders: retryWith };
-    return this.#client(createAuthenticatingFetchWithRetry(fetchImpl, handler));
-  }
-
-  async #client(fetchImpl) {
-    const client = await this.factory(fetchImpl).createFromAgentCard(this.card);
+    const fetchImpl = createAuthenticatingFetchWithRetry(connection ? fetchWith(connection) : fetch, handler);
+    const grpcChannelCredentials = channelCredentials(headers, connection ?? {});
+    const transport = new TRANSPORTS[this.name]({ legacyCompat, fetchImpl, grpcChannelCredentials });
+    const cardResolver = new DefaultAgentCardResolver({ legacyCompat, fetchImpl });
+    const client = await new ClientFactory({ transports: [transport], cardResolver }).createFromAgentCard(this.card);
     return new Session(client, this.version === '1.0');
   }
 
@@ -178,7 +199,7 @@ async function p05_bearer_token(agent) {
   await use(await agent.session(ann));
 }
 
-/** The token is fetched when the agent has refused the first request, as the SDK's handler is made for. */
+/** The token is fetched when the agent has refused the first request, as the SDK's handler is made for; gRPC has none. */
 async function p05_oauth_client_credentials(agent) {
   let tokens = 0;
   const retryWith = async (_, { status, headers }) => {
@@ -187,9 +208,12 @@ async function p05_oauth_client_credentials(agent) {
     tokens += 1;
     return bearer(await agent.token());
   };
-  await use(await agent.session({}, { retryWith }));
-  expect(tokens > 0, 'no request was refused');
+  if (agent.name !== 'grpc') {
+    await use(await agent.session({}, { retryWith }));
+    expect(tokens > 0, 'no request was refused');
+  }
   const session = await agent.session(bearer(await agent.token()));
+  await use(session);
   const task = await session.send('for the next token');
   const again = await agent.session(bearer(await agent.token()));
   expect((await again.get(task)) === task, 'another token of the same client does not see the task');
@@ -199,17 +223,15 @@ async function p05_http_basic(agent) {
   await use(await agent.session(basic(...given.basic)));
 }
 
-const certificate = (name) => ({ cert: beside(`${name}.pem`), key: beside(`${name}.key`) });
-
 async function p05_client_certificate(agent) {
-  await use(await agent.session({}, { fetchImpl: fetchWith({ ca: beside('ca.pem'), ...certificate('build') }) }));
+  await use(await agent.session({}, { connection: { ca: beside('ca.pem'), ...certificate('build') } }));
 }
 
 /** On both sides: the client does not know the server's authority, then the server not the client's. */
 async function p05_certificates_of_strangers_are_refused(agent) {
   const strangers = [{ ca: beside('stranger.pem') }, { ca: beside('ca.pem'), ...certificate('intruder') }];
-  for (const options of strangers) {
-    const session = await agent.session(agent.apiKey(), { fetchImpl: fetchWith(options) });
+  for (const connection of strangers) {
+    const session = await agent.session(agent.apiKey(), { connection });
     const untrusted = (error) => /unable to verify|alert unknown ca|alert decrypt error/i.test(String(error));
     await expectError(session.send('hello'), untrusted, 'a connection with a stranger');
   }
@@ -259,17 +281,10 @@ async function s16_foreign_tasks_are_not_found(agent) {
 
 async function connect(baseUrl, bindingAndVersion) {
   const [name, version = '1.0'] = bindingAndVersion.split('-');
-  const legacyCompat = { enabled: version === '0.3' };
-  const transports = { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory };
-  const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(baseUrl);
-  const factory = (fetchImpl) =>
-    new ClientFactory({
-      transports: [new transports[name]({ legacyCompat, fetchImpl })],
-      cardResolver: new DefaultAgentCardResolver({ legacyCompat, fetchImpl }),
-    });
+  const card = await new DefaultAgentCardResolver({ legacyCompat: { enabled: version === '0.3' } }).resolve(baseUrl);
   // The SDK takes the first interface that fits; only a card without 1.0 makes it speak 0.3.
   const supportedInterfaces = card.supportedInterfaces.filter((i) => i.protocolVersion === version);
-  return new Agent({ ...card, supportedInterfaces }, factory, version);
+  return new Agent({ ...card, supportedInterfaces }, name, version);
 }
 
 await main(connect, [

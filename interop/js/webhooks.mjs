@@ -164,7 +164,10 @@ function signature(token, signed) {
   return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
 }
 
-/** How long after is told and not judged; the receiver waits for a few seconds at most. */
+/** It takes about one millisecond; a busy machine may take longer. */
+const finalEventMs = 100;
+
+/** A client that reads right after the reply finds it: half of the time within `finalEventMs`. */
 async function s14_the_final_event_comes_with_the_reply(site) {
   const { demo, receiver } = site;
   const waits = [];
@@ -178,6 +181,7 @@ async function s14_the_final_event_comes_with_the_reply(site) {
   waits.sort((one, other) => one - other);
   const [median, most] = [waits[10], waits.at(-1)].map((wait) => wait.toFixed(1));
   note(`the final event came ${median} ms after the reply (median), ${most} ms at most`);
+  expect(waits[10] <= finalEventMs, `the final event comes ${median} ms after the reply (median of 20)`);
 }
 
 async function s14_refuses_webhooks_of_local_networks({ demo }) {

@@ -1,4 +1,4 @@
-// Webhooks with the JavaScript `@a2a-js/sdk` 0.3.14. Bindings: `jsonrpc`, `rest`.
+// Webhooks with the JavaScript `@a2a-js/sdk` 0.3.14. Bindings: `jsonrpc`, `rest`, `grpc`.
 
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -11,6 +11,7 @@ const { AgentCardResolver, ClientFactory, JsonRpcTransportFactory, RestTransport
   '@a2a-js/sdk',
   './client',
 );
+const { GrpcTransportFactory } = await load('@a2a-js/sdk', './client/grpc');
 const types = readTypes('@a2a-js/sdk', 'dist');
 
 const configOf = ({ url, token, credentials }, id) => ({
@@ -42,13 +43,15 @@ function message(text, hook, { taskId, blocking = true } = {}) {
 
 /** What the SDK's client knows of a task by a stream. */
 function seen({ id, contextId, status, artifacts = [] }, binding) {
-  // Over HTTP+JSON the SDK drops names of files and metadata of parts, and adds `extensions: []`.
+  // In the proto's form the SDK drops names of files and metadata of parts, and adds `extensions: []`.
   const dropped = (member, value) => {
     if (member === 'extensions') return undefined;
     if (member !== 'parts') return value;
     return value.map(({ metadata, file, ...part }) => ({ ...part, file: file && { ...file, name: undefined } }));
   };
-  const text = JSON.stringify({ id, contextId, status, artifacts }, binding === 'HTTP+JSON' ? dropped : undefined);
+  // Over gRPC it reads every `null` as 0.
+  const read = (member, value) => (binding === 'GRPC' && value === null ? 0 : dropped(member, value));
+  const text = JSON.stringify({ id, contextId, status, artifacts }, binding === 'JSONRPC' ? undefined : read);
   return JSON.parse(text);
 }
 
@@ -108,14 +111,20 @@ class Session {
     return isDeepStrictEqual(shown, seen(task, this.binding));
   }
 
-  isBadUrl = (error) => error.message.includes('-32602');
+  isBadUrl = (error) => error.message.includes('-32602') || this.#tells(error, 'InvalidParamsError');
 
   // The client has a class of its own for each error and binding; all of them carry the name.
-  isNotSupported = (error) => error.constructor.name.startsWith('PushNotificationNotSupported');
+  isNotSupported = (error) =>
+    error.constructor.name.startsWith('PushNotificationNotSupported') ||
+    this.#tells(error, 'PushNotificationNotSupportedError');
+
+  /** Over gRPC it has a class for few errors, and puts what the server says into the text of others. */
+  #tells = (error, name) => this.binding === 'GRPC' && error.message.includes(` ${name}: `);
 }
 
 async function connect(baseUrl, binding) {
-  const transport = new { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory }[binding]();
+  const factories = { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory, grpc: GrpcTransportFactory };
+  const transport = new factories[binding]();
   const card = await AgentCardResolver.default.resolve(baseUrl);
   const client = await new ClientFactory({ transports: [transport] }).createFromAgentCard(card);
   return new Session(client, transport.protocolName);

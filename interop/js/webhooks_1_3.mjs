@@ -1,5 +1,5 @@
-// Webhooks with the JavaScript `@a2a-js/sdk` 1.3.0. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility
-// transports.
+// Webhooks with the JavaScript `@a2a-js/sdk` 1.3.0. Bindings: `jsonrpc`, `rest`, `grpc`; with `-0.3` its
+// compatibility transports.
 
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,6 +17,7 @@ const {
   ServiceParameters,
   withA2AVersion,
 } = await load('@a2a-js/sdk', './client');
+const { GrpcTransportFactory } = await load('@a2a-js/sdk', './client/grpc');
 const { PushNotificationNotSupportedError, RequestMalformedError } = await load('@a2a-js/sdk', './errors');
 // The SDK's own reader for receivers of 0.3.
 const { legacyPushNotificationToV1StreamResponse } = await load('@a2a-js/sdk', './compat/v0_3');
@@ -64,20 +65,20 @@ function message(text, hook, { taskId = '', returnImmediately = false } = {}) {
 }
 
 /** What the SDK's client knows of a task by a stream, as plain JSON. */
-function seen({ id, contextId, status, artifacts }, isOldRest) {
+function seen({ id, contextId, status, artifacts }, isOldMessage) {
   const readable = ({ content, mediaType, filename, metadata }) => ({
     content: content?.$case === 'raw' ? Buffer.from(content.value).toString('base64') : content,
     mediaType,
-    // Over HTTP+JSON 0.3 the SDK drops these.
-    ...(isOldRest || { filename, metadata }),
+    // Of messages in the proto's form of 0.3 the SDK drops these.
+    ...(isOldMessage || { filename, metadata }),
   });
   const whole = artifacts.map((artifact) => ({ ...artifact, parts: artifact.parts.map(readable) }));
   return JSON.parse(JSON.stringify({ id, contextId, status, artifacts: whole }));
 }
 
 class Session {
-  constructor(client, protocol, isOldRest) {
-    Object.assign(this, { client, protocol, isOldRest });
+  constructor(client, protocol, isOldMessage) {
+    Object.assign(this, { client, protocol, isOldMessage });
     const serviceParameters = ServiceParameters.create(withA2AVersion(protocol));
     this.options = { serviceParameters };
   }
@@ -97,7 +98,7 @@ class Session {
     expect(events[0]?.payload?.$case === 'task', 'the stream does not begin with the task');
     const [task, ...updates] = events.map((event) => event.payload.value);
     if (this.protocol === '1.0') return { taskId: task.id, shown: events };
-    return { taskId: task.id, shown: tasksAfter(task, updates).map((after) => seen(after, this.isOldRest)) };
+    return { taskId: task.id, shown: tasksAfter(task, updates).map((after) => seen(after, this.isOldMessage)) };
   }
 
   cancel(id) {
@@ -128,7 +129,7 @@ class Session {
     if (this.protocol === '0.3') {
       expectDeclared(types03, 'Task', came);
       const { value } = legacyPushNotificationToV1StreamResponse(came).payload;
-      return { taskId: value.id, state: stateOf(value.status), shown: seen(value, this.isOldRest) };
+      return { taskId: value.id, state: stateOf(value.status), shown: seen(value, this.isOldMessage) };
     }
     const event = StreamResponse.fromJSON(came);
     // The SDK drops members that it does not know.
@@ -143,7 +144,7 @@ class Session {
   }
 
   isAsIn(shown, task) {
-    if (this.protocol === '0.3') return isDeepStrictEqual(shown, seen(task, this.isOldRest));
+    if (this.protocol === '0.3') return isDeepStrictEqual(shown, seen(task, this.isOldMessage));
     return isDeepStrictEqual(shown.payload.value.status, task.status);
   }
 
@@ -155,14 +156,14 @@ class Session {
 async function connect(baseUrl, bindingAndVersion) {
   const [name, version = '1.0'] = bindingAndVersion.split('-');
   const legacyCompat = { enabled: version === '0.3' };
-  const factories = { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory };
+  const factories = { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory, grpc: GrpcTransportFactory };
   const cardResolver = new DefaultAgentCardResolver({ legacyCompat });
   const card = await cardResolver.resolve(baseUrl);
   const factory = new ClientFactory({ transports: [new factories[name]({ legacyCompat })], cardResolver });
   // The SDK takes the first interface that fits; only a card without 1.0 makes it speak 0.3.
   const supportedInterfaces = card.supportedInterfaces.filter((i) => i.protocolVersion === version);
   const client = await factory.createFromAgentCard({ ...card, supportedInterfaces });
-  return new Session(client, version, bindingAndVersion === 'rest-0.3');
+  return new Session(client, version, version === '0.3' && name !== 'jsonrpc');
 }
 
 await run(connect);

@@ -1,12 +1,13 @@
-"""Credentials with the Python `a2a-sdk` 0.3.26. Bindings: `jsonrpc`, `rest`."""
+"""Credentials with the Python `a2a-sdk` 0.3.26. Bindings: `jsonrpc`, `rest`, `grpc`."""
 
 import ssl
 import uuid
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, A2AClientHTTPError, Client, ClientConfig, ClientFactory
@@ -24,10 +25,16 @@ from a2a.types import (
     TransportProtocol,
 )
 from auth import run
+from channels import Channels
 from harness import expect, read_all
 
 
-BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http_json}
+BINDINGS = {
+    'jsonrpc': TransportProtocol.jsonrpc,
+    'rest': TransportProtocol.http_json,
+    'grpc': TransportProtocol.grpc,
+}
+GRPC_CODES = {401: grpc.StatusCode.UNAUTHENTICATED, 403: grpc.StatusCode.PERMISSION_DENIED}
 TASK_NOT_FOUND = -32001
 
 
@@ -35,11 +42,17 @@ def message(text: str) -> Message:
     return Message(message_id=str(uuid.uuid4()), role=Role.user, parts=[Part(root=TextPart(text=text))])
 
 
-async def apply(card: AgentCard, interceptors: list[Any], request: httpx.Request) -> None:
-    """Asks the SDK's interceptors for headers where its transport does not."""
+async def headers(card: AgentCard, interceptors: list[Any]) -> dict[str, str]:
+    """Asks the SDK's interceptors where its transport does not."""
+    found = {}
     for interceptor in interceptors:
         _, added = await interceptor.intercept('', {}, {'headers': {}}, card, None)
-        request.headers.update(added['headers'])
+        found |= added['headers']
+    return found
+
+
+async def apply(asked: Callable[[], Awaitable[dict[str, str]]], request: httpx.Request) -> None:
+    request.headers.update(await asked())
 
 
 class Session:
@@ -72,12 +85,18 @@ class Session:
         return (await self.plain.get_card()).description
 
 
+def has_code(code: grpc.StatusCode) -> Callable[[Exception], bool]:
+    """The SDK lets the library's error through."""
+    return lambda error: isinstance(error, grpc.aio.AioRpcError) and error.code() == code
+
+
 class Sdk:
     interceptor = AuthInterceptor
     credential_service = CredentialService
 
     def __init__(self, binding: str) -> None:
         self.binding = BINDINGS[binding]
+        self.is_grpc = self.binding == TransportProtocol.grpc
 
     async def card(self, http: httpx.AsyncClient, base_url: str) -> AgentCard:
         return await A2ACardResolver(http, base_url).get_agent_card()
@@ -92,26 +111,40 @@ class Sdk:
         schemes = [scheme.root for scheme in card.security_schemes.values()]
         return next(s.flows.client_credentials.token_url for s in schemes if s.type == 'oauth2')
 
-    def session(self, card: AgentCard, http: httpx.AsyncClient, interceptors: list[Any]) -> Session:
+    def session(
+        self, card: AgentCard, http: httpx.AsyncClient, channels: Channels, interceptors: list[Any]
+    ) -> Session:
+        # "TODO: Implement interceptors for other transports", says the SDK.
         if self.binding == TransportProtocol.http_json:
-            # "TODO: Implement interceptors for other transports", says the SDK.
-            http.event_hooks['request'] = [partial(apply, card, interceptors)]
+            http.event_hooks['request'] = [partial(apply, partial(headers, card, interceptors))]
+        channels.asked = partial(headers, card, interceptors)
 
         def client(streaming: bool) -> Client:
-            config = ClientConfig(streaming=streaming, httpx_client=http, supported_transports=[self.binding])
+            config = ClientConfig(
+                streaming=streaming,
+                httpx_client=http,
+                grpc_channel_factory=channels,
+                supported_transports=[self.binding],
+            )
             return ClientFactory(config).create(card, interceptors=interceptors)
 
         return Session(client(streaming=False), client(streaming=True))
 
     def has_status(self, status: int) -> Callable[[Exception], bool]:
+        if self.is_grpc:
+            return has_code(GRPC_CODES[status])
         return lambda error: isinstance(error, A2AClientHTTPError) and error.status_code == status
 
     def is_not_found(self, error: Exception) -> bool:
+        if self.is_grpc:
+            return has_code(grpc.StatusCode.NOT_FOUND)(error)
         if self.binding == TransportProtocol.jsonrpc:
             return isinstance(error, A2AClientJSONRPCError) and error.error.code == TASK_NOT_FOUND
         return self.has_status(404)(error)
 
     def is_network(self, error: Exception) -> bool:
+        if self.is_grpc:
+            return has_code(grpc.StatusCode.UNAVAILABLE)(error)
         # The client reports a failed connection as 503; an alert that comes after the handshake is not wrapped.
         if isinstance(error, ssl.SSLError):
             return True

@@ -1,4 +1,5 @@
-"""Credentials with the Python `a2a-sdk` 1.3.0. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility transports."""
+"""Credentials with the Python `a2a-sdk` 1.3.0. Bindings: `jsonrpc`, `rest`, `grpc`; with `-0.3` its compatibility
+transports."""
 
 import re
 import ssl
@@ -25,10 +26,12 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import TaskNotFoundError
 from auth import run
+from channels import Channels
 from harness import expect, read_all
 
 
-BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON'}
+BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
+GRPC_CODES = {401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED'}
 COMPLETED = TaskState.TASK_STATE_COMPLETED
 
 
@@ -78,6 +81,7 @@ class Sdk:
         name, _, version = binding.partition('-')
         self.binding = BINDINGS[name]
         self.version = version or '1.0'
+        self.is_grpc = self.binding == 'GRPC'
 
     async def card(self, http: httpx.AsyncClient, base_url: str) -> AgentCard:
         card = await A2ACardResolver(http, base_url).get_agent_card()
@@ -108,10 +112,15 @@ class Sdk:
         oauth2 = next(s.oauth2_security_scheme for s in schemes if s.HasField('oauth2_security_scheme'))
         return oauth2.flows.client_credentials.token_url
 
-    def session(self, card: AgentCard, http: httpx.AsyncClient, interceptors: list[Any]) -> Session:
+    def session(
+        self, card: AgentCard, http: httpx.AsyncClient, channels: Channels, interceptors: list[Any]
+    ) -> Session:
         def client(streaming: bool) -> Client:
             config = ClientConfig(
-                streaming=streaming, httpx_client=http, supported_protocol_bindings=[self.binding]
+                streaming=streaming,
+                httpx_client=http,
+                grpc_channel_factory=channels,
+                supported_protocol_bindings=[self.binding],
             )
             return ClientFactory(config).create(card, interceptors)
 
@@ -123,7 +132,7 @@ class Sdk:
             text = {401: ('Authentication required', 'The credential was refused'), 403: ('lacks the scope',)}
             return lambda error: any(words in str(error) for words in text[status])
         # The client has no error of its own for it.
-        told = re.compile(f'HTTP Error:? {status}')
+        told = re.compile(f'gRPC Error {GRPC_CODES[status]}' if self.is_grpc else f'HTTP Error:? {status}')
         return lambda error: isinstance(error, A2AClientError) and told.search(str(error)) is not None
 
     def is_not_found(self, error: Exception) -> bool:
@@ -133,7 +142,8 @@ class Sdk:
         # An alert that comes after the handshake, as in TLS 1.3, is not wrapped on all of the client's ways.
         if isinstance(error, ssl.SSLError):
             return True
-        return isinstance(error, A2AClientError) and 'Network communication error' in str(error)
+        told = 'gRPC Error UNAVAILABLE' if self.is_grpc else 'Network communication error'
+        return isinstance(error, A2AClientError) and told in str(error)
 
 
 run(Sdk)

@@ -1,10 +1,11 @@
-"""The Python `a2a-sdk` 0.3.26 client. Bindings: `jsonrpc`, `rest`."""
+"""The Python `a2a-sdk` 0.3.26 client. Bindings: `jsonrpc`, `rest`, `grpc`."""
 
 import uuid
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, A2AClientHTTPError, Client, ClientConfig, ClientFactory
@@ -27,12 +28,16 @@ from a2a.types import (
 from harness import CHECK_SECONDS, cannot, expect, expect_error, main, read_all
 
 
-BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http_json}
+BINDINGS = {
+    'jsonrpc': TransportProtocol.jsonrpc,
+    'rest': TransportProtocol.http_json,
+    'grpc': TransportProtocol.grpc,
+}
 
-# JSON-RPC codes, and their HTTP statuses: 0.3 defines none; the first is what SDK servers of 0.3 send, the second that
-# of 1.0. The client reads only the status.
-TASK_NOT_FOUND = (-32001, {404})
-TASK_NOT_CANCELABLE = (-32002, {409, 400})
+# JSON-RPC codes, their HTTP statuses, and those of gRPC: 0.3 defines none for the latter two. Of the HTTP statuses the first
+# is what SDK servers of 0.3 send, the second that of 1.0. The client reads only the status.
+TASK_NOT_FOUND = (-32001, {404}, grpc.StatusCode.NOT_FOUND)
+TASK_NOT_CANCELABLE = (-32002, {409, 400}, grpc.StatusCode.UNIMPLEMENTED)
 
 
 def text_of(parts: list[Part]) -> str:
@@ -59,11 +64,19 @@ class Agent:
         self.streaming = self._client(http, streaming=True)
 
     def _client(self, http: httpx.AsyncClient, streaming: bool) -> Client:
-        config = ClientConfig(streaming=streaming, httpx_client=http, supported_transports=[self.binding])
+        config = ClientConfig(
+            streaming=streaming,
+            httpx_client=http,
+            grpc_channel_factory=grpc.aio.insecure_channel,
+            supported_transports=[self.binding],
+        )
         return ClientFactory(config).create(self.card)
 
-    def is_error(self, wanted: tuple[int, set[int]]):
-        code, statuses = wanted
+    def is_error(self, wanted: tuple[int, set[int], grpc.StatusCode]):
+        code, statuses, grpc_code = wanted
+        if self.binding == TransportProtocol.grpc:
+            # The SDK lets the library's error through.
+            return lambda error: isinstance(error, grpc.aio.AioRpcError) and error.code() == grpc_code
         if self.binding == TransportProtocol.jsonrpc:
             return lambda error: isinstance(error, A2AClientJSONRPCError) and error.error.code == code
         return lambda error: isinstance(error, A2AClientHTTPError) and error.status_code in statuses

@@ -1,10 +1,11 @@
-"""The Python `a2a-sdk` 1.3.0 client. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility transports."""
+"""The Python `a2a-sdk` 1.3.0 client. Bindings: `jsonrpc`, `rest`, `grpc`; with `-0.3` its compatibility transports."""
 
 import uuid
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
@@ -27,7 +28,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from harness import CHECK_SECONDS, expect, expect_error, main, read_all, skip
 
 
-BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON'}
+BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 
 
 def state_name(state: int) -> str:
@@ -60,6 +61,7 @@ class Agent:
         config = ClientConfig(
             streaming=streaming,
             httpx_client=http,
+            grpc_channel_factory=grpc.aio.insecure_channel,
             supported_protocol_bindings=[self.binding],
         )
         # The SDK prefers 1.0; only a card without it makes it speak 0.3.

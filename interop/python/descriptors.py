@@ -1,10 +1,11 @@
 """Baton's .proto files and golden messages, held against the official ones.
 
-    python descriptors.py
+    python descriptors.py lf.a2a.v1
 
-Needs a2a-sdk: 1.3.0 for the package of 1.0, 0.3.26 for that of 0.3. Compares every message, enum and method with the
+Needs a2a-sdk: 1.3.0 for the package of 1.0, 0.3.26 for `a2a.v1`, that of 0.3. Compares every message, enum and method with the
 descriptors inside the SDK, in both directions. Then the official library reads the golden files of
-`fixtures/wire/grpc` and the JSON that they were made from: both must be the same message.
+`fixtures/wire/grpc` and the JSON that they were made from: both must be the same message. It prints what differs, and the
+lines with verdicts that `harness.py` describes; `cargo xtask interop` runs it with both packages.
 """
 
 import sys
@@ -16,6 +17,7 @@ from types import ModuleType
 
 from google.protobuf import descriptor_pb2, json_format
 from google.protobuf.message import Message
+from harness import note
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +63,7 @@ TYPES = {
 
 
 def official() -> ModuleType:
-    """The generated module of the SDK that is installed."""
+    """The generated module of the SDK that is installed: that of its own version, not of its layer for older ones."""
     for name in ('a2a.types.a2a_pb2', 'a2a.grpc.a2a_pb2'):
         try:
             return import_module(name)
@@ -112,7 +114,7 @@ def compare_descriptors(theirs: ModuleType) -> int:
         print(f'only in the SDK:  {fact}')
     for fact in sorted(extra):
         print(f'only in Baton:    {fact}')
-    print(f'{theirs.DESCRIPTOR.package}: {len(facts(expected) & facts(ours))} facts agree')
+    note(f'{len(facts(expected) & facts(ours))} facts agree')
     return len(missing) + len(extra)
 
 
@@ -134,10 +136,19 @@ def compare_golden(theirs: ModuleType) -> int:
         if json_format.Parse(text, message()) != message.FromString(bytes.fromhex(encoded)):
             print(f'{folder}/{name}: the JSON and the bytes are not the same message')
             different += 1
-    print(f'{folder}: {len(lines) - different} of {len(lines)} golden messages are the same as JSON and as bytes')
+    note(f'{len(lines) - different} of {len(lines)} golden messages are the same as JSON and as bytes')
     return different
+
+
+def report(name: str, different: int) -> bool:
+    print(f'FAIL {name}: {different} differences' if different else f'ok {name}')
+    return different == 0
 
 
 if __name__ == '__main__':
     sdk = official()
-    sys.exit(1 if compare_descriptors(sdk) + compare_golden(sdk) else 0)
+    if [sdk.DESCRIPTOR.package] != sys.argv[1:]:
+        sys.exit(f'the SDK that is installed has {sdk.DESCRIPTOR.package}')
+    agree = report('p03_messages_are_those_of_the_official_package', compare_descriptors(sdk))
+    agree &= report('p03_golden_messages_are_read_as_their_json', compare_golden(sdk))
+    sys.exit(0 if agree else 1)

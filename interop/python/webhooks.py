@@ -110,6 +110,8 @@ def read_scripts() -> dict[str, str]:
 
 
 SCRIPTS = read_scripts()
+FINAL_EVENT_MS = 100
+"""It takes about one; a busy machine may take longer."""
 
 
 async def p02_makes_a_webhook(site: Site) -> None:
@@ -228,7 +230,7 @@ def signature(token: str, event_id: str, at: str, body: bytes) -> str:
 
 
 async def s14_the_final_event_comes_with_the_reply(site: Site) -> None:
-    """How long after is told and not judged; the receiver waits for a few seconds at most."""
+    """A client that reads right after the reply finds it: half of the time within `FINAL_EVENT_MS`."""
     waits = []
     for _ in range(20):
         hook = site.receiver.hook()
@@ -238,6 +240,7 @@ async def s14_the_final_event_comes_with_the_reply(site: Site) -> None:
         waits.append((site.receiver.calls(hook)[-1].at - replied) * 1000)
     waits.sort()
     note(f'the final event came {waits[10]:.1f} ms after the reply (median), {waits[-1]:.1f} ms at most')
+    expect(waits[10] <= FINAL_EVENT_MS, f'the final event comes {waits[10]:.1f} ms after the reply (median of 20)')
 
 
 async def s14_refuses_webhooks_of_local_networks(site: Site) -> None:

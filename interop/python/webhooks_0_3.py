@@ -1,7 +1,8 @@
-"""Webhooks with the Python `a2a-sdk` 0.3.26. Bindings: `jsonrpc`, `rest`."""
+"""Webhooks with the Python `a2a-sdk` 0.3.26. Bindings: `jsonrpc`, `rest`, `grpc`."""
 
 from typing import Any
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, A2AClientHTTPError, Client, ClientConfig, ClientFactory
@@ -27,11 +28,15 @@ from receiver import Hook
 from webhooks import Config, Event, fresh_id, read_whole, run
 
 
-BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http_json}
+BINDINGS = {
+    'jsonrpc': TransportProtocol.jsonrpc,
+    'rest': TransportProtocol.http_json,
+    'grpc': TransportProtocol.grpc,
+}
 
-# JSON-RPC codes, and their HTTP statuses. The client reads only the status.
-INVALID_PARAMS = (-32602, {400})
-PUSH_NOT_SUPPORTED = (-32003, {501, 400})
+# JSON-RPC codes, their HTTP statuses, and those of gRPC. The client reads only the status.
+INVALID_PARAMS = (-32602, {400}, grpc.StatusCode.INVALID_ARGUMENT)
+PUSH_NOT_SUPPORTED = (-32003, {501, 400}, grpc.StatusCode.UNIMPLEMENTED)
 
 
 def config_of(hook: Hook, config_id: str | None = None) -> PushNotificationConfig:
@@ -72,6 +77,7 @@ class Session:
         config = ClientConfig(
             streaming=streaming,
             httpx_client=self.http,
+            grpc_channel_factory=grpc.aio.insecure_channel,
             supported_transports=[self.binding],
             push_notification_configs=[config_of(hook)] if hook else [],
         )
@@ -124,7 +130,7 @@ class Session:
         seen = Task(id=task.id, context_id=task.context_id, status=task.status, artifacts=task.artifacts or [])
         if self.binding == TransportProtocol.jsonrpc:
             return seen.model_copy(deep=True)
-        # Over HTTP+JSON the SDK drops times, takes bytes for base64 text, and has empty values for missing ones.
+        # In the proto's form the SDK drops times, takes bytes for base64 text, and has empty values for missing ones.
         seen = seen.model_dump()
         seen['status']['timestamp'] = None
         if not (seen['status']['message'] or {}).get('message_id'):
@@ -139,8 +145,10 @@ class Session:
     def is_not_supported(self, error: Exception) -> bool:
         return self._is(error, PUSH_NOT_SUPPORTED)
 
-    def _is(self, error: Exception, wanted: tuple[int, set[int]]) -> bool:
-        code, statuses = wanted
+    def _is(self, error: Exception, wanted: tuple[int, set[int], grpc.StatusCode]) -> bool:
+        code, statuses, grpc_code = wanted
+        if self.binding == TransportProtocol.grpc:
+            return isinstance(error, grpc.aio.AioRpcError) and error.code() == grpc_code
         if self.binding == TransportProtocol.jsonrpc:
             return isinstance(error, A2AClientJSONRPCError) and error.error.code == code
         return isinstance(error, A2AClientHTTPError) and error.status_code in statuses

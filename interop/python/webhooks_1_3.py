@@ -1,8 +1,10 @@
-"""Webhooks with the Python `a2a-sdk` 1.3.0. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility transports."""
+"""Webhooks with the Python `a2a-sdk` 1.3.0. Bindings: `jsonrpc`, `rest`, `grpc`; with `-0.3` its compatibility
+transports."""
 
 from collections.abc import Iterable
 from typing import Any
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
@@ -31,7 +33,7 @@ from receiver import Hook
 from webhooks import Config, Event, fresh_id, read_whole, run
 
 
-BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON'}
+BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 
 
 def state_of(status: Any) -> str:
@@ -84,8 +86,8 @@ class Session:
         self.plain = plain
         self.streaming = streaming
         self.protocol = protocol
-        self.is_old_rest = (binding, protocol) == ('HTTP+JSON', '0.3')
-        self.lists_and_deletes = not self.is_old_rest
+        self.lists_and_deletes = (binding, protocol) != ('HTTP+JSON', '0.3')
+        self.has_old_messages = protocol == '0.3' and binding != 'JSONRPC'
 
     def _message(self, text: str, hook: Hook | None, task_id: str, waits: bool = True) -> SendMessageRequest:
         configuration = SendMessageConfiguration(return_immediately=not waits)
@@ -153,7 +155,7 @@ class Session:
     def _seen(self, task: Task) -> Task:
         """What the SDK's client knows of a task by a stream."""
         seen = Task(id=task.id, status=task.status, artifacts=task.artifacts)
-        if self.is_old_rest:
+        if self.has_old_messages:
             # The SDK expects bytes to be encoded twice there, and has none left.
             for part in (part for artifact in seen.artifacts for part in artifact.parts if part.HasField('raw')):
                 part.raw = b''
@@ -181,10 +183,13 @@ class Sdk:
         card.supported_interfaces.extend(i for i in whole.supported_interfaces if i.protocol_version == self.version)
 
         def client(streaming: bool) -> Client:
-            bindings = [self.binding]
-            return ClientFactory(
-                ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=bindings)
-            ).create(card)
+            config = ClientConfig(
+                streaming=streaming,
+                httpx_client=http,
+                grpc_channel_factory=grpc.aio.insecure_channel,
+                supported_protocol_bindings=[self.binding],
+            )
+            return ClientFactory(config).create(card)
 
         return Session(client(False), client(True), self.binding, self.version)
 

@@ -2,7 +2,8 @@
 
     gate.py PORT AGENT_PORT CERTIFICATE KEY api-key|bearer SECRET
 
-The card is the agent's own, with the gate's address and the credential that the gate wants added to those of the agent.
+The card is the agent's own, with the gate's address and the credential that the gate wants added to those of the agent. It
+speaks HTTP/1, so the card has no address of gRPC.
 """
 
 import asyncio
@@ -37,6 +38,9 @@ def changed(text: str) -> str:
     for host in ('127.0.0.1', 'localhost'):
         text = text.replace(f'http://{host}:{AGENT}', f'https://127.0.0.1:{PORT}')
     card = json.loads(text)
+    for list, kind in (('supportedInterfaces', 'protocolBinding'), ('additionalInterfaces', 'transport')):
+        if list in card:
+            card[list] = [each for each in card[list] if each[kind] != 'GRPC']
     # Some cards of 0.3 have the interfaces of 1.0, too; what they say of credentials is in the words of 0.3.
     is_current = 'url' not in card
     schemes = card.get('securitySchemes') or {}

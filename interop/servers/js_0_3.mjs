@@ -1,6 +1,7 @@
-// An agent on `@a2a-js/sdk` 0.3.14, as its documentation shows one: JSON-RPC and REST of 0.3, with streams and webhooks.
+// An agent on `@a2a-js/sdk` 0.3.14, as its documentation shows one: JSON-RPC and REST of 0.3, with streams and webhooks;
+// with `--grpc` also gRPC, on a port of its own that the card names.
 //
-//     node js_0_3.mjs PORT
+//     node js_0_3.mjs PORT [--grpc]
 //
 // It knows those of the `tck-` phrases that the tour of our client says.
 
@@ -11,11 +12,13 @@ import { pathToFileURL } from 'node:url';
 // The packages are in the working folder, not beside this file.
 const require = createRequire(pathToFileURL(join(process.cwd(), 'package.json')));
 const express = require('express');
+const grpc = require('@grpc/grpc-js');
 // The modules for `import`: those for `require` have an error class each, and do not know each other's errors.
 const sdk = (module) => import(pathToFileURL(join(process.cwd(), 'node_modules/@a2a-js/sdk/dist', module, 'index.js')));
 const { AGENT_CARD_PATH } = await sdk('');
 const { DefaultRequestHandler, InMemoryTaskStore } = await sdk('server');
 const { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } = await sdk('server/express');
+const { A2AService, grpcService } = await sdk('server/grpc');
 
 const STORY = ['One runner, ', 'one baton, ', 'one lap.'];
 
@@ -73,8 +76,18 @@ class Phrases {
   }
 }
 
+/** Binds a server to a free port. */
+function bound(server) {
+  return new Promise((resolve, reject) => {
+    const done = (error, chosen) => (error ? reject(error) : resolve(chosen));
+    server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), done);
+  });
+}
+
 const port = Number(process.argv[2]);
 const url = `http://127.0.0.1:${port}`;
+const calls = new grpc.Server();
+const grpcPort = process.argv[3] === '--grpc' && (await bound(calls));
 const card = {
   name: '@a2a-js/sdk 0.3.14',
   description: 'Does what tests ask for.',
@@ -85,6 +98,7 @@ const card = {
   additionalInterfaces: [
     { url: `${url}/rpc`, transport: 'JSONRPC' },
     { url: `${url}/rest`, transport: 'HTTP+JSON' },
+    ...(grpcPort ? [{ url: `127.0.0.1:${grpcPort}`, transport: 'GRPC' }] : []),
   ],
   capabilities: { streaming: true, pushNotifications: true },
   defaultInputModes: ['text/plain'],
@@ -97,4 +111,5 @@ const app = express();
 app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
 app.use('/rpc', jsonRpcHandler(options));
 app.use('/rest', restHandler(options));
+calls.addService(A2AService, grpcService(options));
 app.listen(port, '127.0.0.1');

@@ -1,7 +1,8 @@
 // An agent on `@a2a-js/sdk` 1.3.0, as its samples show one: JSON-RPC and REST, both of 1.0 and, through the SDK's
-// compatibility layer, of 0.3; with streams, webhooks, the extended card, and users.
+// compatibility layer, of 0.3; with streams, webhooks, the extended card, and users; with `--grpc` also gRPC, on a port of
+// its own that the card names.
 //
-//     node js_1_3.mjs PORT
+//     node js_1_3.mjs PORT [--grpc]
 //
 // It knows the `tck-` phrases of the conformance tests. Two users are known, by the bearer tokens below; the card is for
 // everybody.
@@ -13,9 +14,12 @@ import { pathToFileURL } from 'node:url';
 // The packages are in the working folder, not beside this file.
 const require = createRequire(pathToFileURL(join(process.cwd(), 'package.json')));
 const express = require('express');
+const grpc = require('@grpc/grpc-js');
 const { A2A_PROTOCOL_VERSION, AGENT_CARD_PATH, Role, TaskState } = require('@a2a-js/sdk');
 const { AgentEvent, DefaultRequestHandler, InMemoryPushNotificationStore, InMemoryTaskStore } = require('@a2a-js/sdk/server');
 const { agentCardHandler, jsonRpcHandler, restHandler } = require('@a2a-js/sdk/server/express');
+const { A2AService, grpcService } = require('@a2a-js/sdk/server/grpc');
+const { LegacyA2AService, legacyGrpcService } = require('@a2a-js/sdk/compat/v0_3/server/grpc');
 const { createLegacyAwarePushNotificationSender } = require('@a2a-js/sdk/compat/v0_3/server');
 const { duplicateInterfacesForLegacy } = require('@a2a-js/sdk/compat/v0_3');
 
@@ -179,23 +183,44 @@ function result(known, text) {
   }
 }
 
+/** The name of the user with this token. */
+function userOf(authorization = '') {
+  const [scheme, token] = authorization.split(' ');
+  return scheme.toLowerCase() === 'bearer' ? TOKENS.get(token) : undefined;
+}
+
 /** For Express: refuses requests without a token. */
 function authenticate(request, response, next) {
-  const [scheme, token] = (request.headers.authorization ?? '').split(' ');
-  if (scheme.toLowerCase() !== 'bearer' || !TOKENS.has(token)) {
+  const userName = userOf(request.headers.authorization);
+  if (userName === undefined) {
     response.status(401).set('WWW-Authenticate', 'Bearer').json({ error: 'a bearer token is needed' });
     return;
   }
-  request.user = { userName: TOKENS.get(token) };
+  request.user = { userName };
   next();
 }
 
-/** For the SDK: the user of a request. */
-const userBuilder = async (request) => ({ isAuthenticated: true, userName: request.user.userName });
+const authorizationOf = (metadata) => metadata.get('authorization')[0]?.toString();
 
-function card(url, name) {
-  const place = (path, protocolBinding) =>
-    ({ url: `${url}${path}`, protocolBinding, tenant: '', protocolVersion: A2A_PROTOCOL_VERSION });
+/** For gRPC: refuses calls without a token. */
+function authenticateCall(_, call) {
+  const refusal = { code: grpc.status.UNAUTHENTICATED, details: 'a bearer token is needed' };
+  const onReceiveMetadata = (metadata, next) => {
+    if (userOf(authorizationOf(metadata)) === undefined) call.sendStatus(refusal);
+    else next(metadata);
+  };
+  return new grpc.ServerInterceptingCall(call, { start: (next) => next({ onReceiveMetadata }) });
+}
+
+/** For the SDK: the user of a request, and of a call. */
+const userBuilder = async (request) => ({ isAuthenticated: true, userName: request.user.userName });
+const callerBuilder = async (call) => ({ isAuthenticated: true, userName: userOf(authorizationOf(call.metadata)) });
+
+function card(url, grpcPort, name) {
+  const place = (address, protocolBinding) =>
+    ({ url: address, protocolBinding, tenant: '', protocolVersion: A2A_PROTOCOL_VERSION });
+  const places = [place(`${url}/rpc`, 'JSONRPC'), place(`${url}/rest`, 'HTTP+JSON')];
+  if (grpcPort) places.push(place(`127.0.0.1:${grpcPort}`, 'GRPC'));
   const skill = (id, example) => ({
     id,
     name: id,
@@ -210,10 +235,7 @@ function card(url, name) {
     name,
     description: 'Does what conformance tests ask for.',
     version: '1.0.0',
-    supportedInterfaces: duplicateInterfacesForLegacy(
-      [place('/rpc', 'JSONRPC'), place('/rest', 'HTTP+JSON')],
-      ['JSONRPC', 'HTTP+JSON'],
-    ),
+    supportedInterfaces: duplicateInterfacesForLegacy(places, ['JSONRPC', 'HTTP+JSON', 'GRPC']),
     provider: undefined,
     capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: true },
     securitySchemes: {
@@ -230,17 +252,27 @@ function card(url, name) {
   };
 }
 
+/** Binds a server to a free port. */
+function bound(server) {
+  return new Promise((resolve, reject) => {
+    const done = (error, chosen) => (error ? reject(error) : resolve(chosen));
+    server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), done);
+  });
+}
+
 const port = Number(process.argv[2]);
 const url = `http://127.0.0.1:${port}`;
+const calls = new grpc.Server({ interceptors: [authenticateCall] });
+const grpcPort = process.argv[3] === '--grpc' && (await bound(calls));
 const webhooks = new InMemoryPushNotificationStore();
 const requestHandler = new DefaultRequestHandler(
-  card(url, '@a2a-js/sdk 1.3.0'),
+  card(url, grpcPort, '@a2a-js/sdk 1.3.0'),
   new InMemoryTaskStore(),
   new Phrases(),
   undefined,
   webhooks,
   createLegacyAwarePushNotificationSender(webhooks),
-  card(url, '@a2a-js/sdk 1.3.0, for users'),
+  card(url, grpcPort, '@a2a-js/sdk 1.3.0, for users'),
   undefined,
   { validateInputModes: true },
 );
@@ -249,4 +281,6 @@ const app = express();
 app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler, legacyCompat: { enabled: true } }));
 app.use('/rpc', authenticate, jsonRpcHandler(options));
 app.use('/rest', authenticate, restHandler(options));
+calls.addService(A2AService, grpcService({ requestHandler, userBuilder: callerBuilder }));
+calls.addService(LegacyA2AService, legacyGrpcService({ requestHandler, userBuilder: callerBuilder }));
 app.listen(port, '127.0.0.1');

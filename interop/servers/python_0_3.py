@@ -1,7 +1,7 @@
 """An agent on `a2a-sdk` 0.3.26, as its documentation shows one: JSON-RPC and REST of 0.3, with streams, webhooks and the
-extended card.
+extended card; with `--grpc` also gRPC, on a port of its own that the card names.
 
-    python python_0_3.py PORT
+    python python_0_3.py PORT [--grpc]
 
 It knows the `tck-` phrases of the conformance tests, and it is open to everybody.
 """
@@ -10,13 +10,16 @@ import asyncio
 import base64
 import sys
 
+import grpc
 import httpx
 import uvicorn
 
+from a2a.grpc.a2a_pb2_grpc import add_A2AServiceServicer_to_server
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.apps import A2AFastAPIApplication, A2ARESTFastAPIApplication
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers.grpc_handler import GrpcHandler
 from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
@@ -142,10 +145,11 @@ def result(known: str, text: str) -> Part:
             return Part(root=TextPart(text=f'You said: {text}'))
 
 
-def card(url: str) -> AgentCard:
+def card(url: str, grpc_port: int | None) -> AgentCard:
     def skill(id: str, example: str) -> AgentSkill:
         return AgentSkill(id=id, name=id, description='A skill for tests.', tags=['test'], examples=[example])
 
+    over_grpc = [AgentInterface(url=f'127.0.0.1:{grpc_port}', transport=TransportProtocol.grpc)] if grpc_port else []
     return AgentCard(
         name='a2a-sdk 0.3.26',
         description='Does what conformance tests ask for.',
@@ -155,6 +159,7 @@ def card(url: str) -> AgentCard:
         additional_interfaces=[
             AgentInterface(url=f'{url}/', transport=TransportProtocol.jsonrpc),
             AgentInterface(url=f'{url}/rest', transport=TransportProtocol.http_json),
+            *over_grpc,
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
         default_input_modes=['text/plain', 'application/json'],
@@ -163,9 +168,10 @@ def card(url: str) -> AgentCard:
     )
 
 
-def main() -> None:
-    port = int(sys.argv[1])
-    public = card(f'http://127.0.0.1:{port}')
+async def serve(port: int, with_grpc: bool) -> None:
+    calls = grpc.aio.server()
+    grpc_port = calls.add_insecure_port('127.0.0.1:0') if with_grpc else None
+    public = card(f'http://127.0.0.1:{port}', grpc_port)
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=Phrases(),
@@ -175,8 +181,11 @@ def main() -> None:
     )
     app = A2AFastAPIApplication(public, handler).build()
     app.mount('/rest', A2ARESTFastAPIApplication(public, handler).build())
-    uvicorn.run(app, host='127.0.0.1', port=port, log_level='warning')
+    if with_grpc:
+        add_A2AServiceServicer_to_server(GrpcHandler(public, handler), calls)
+        await calls.start()
+    await uvicorn.Server(uvicorn.Config(app, host='127.0.0.1', port=port, log_level='warning')).serve()
 
 
 if __name__ == '__main__':
-    main()
+    asyncio.run(serve(int(sys.argv[1]), with_grpc='--grpc' in sys.argv[2:]))

@@ -1,7 +1,7 @@
 """An agent on `a2a-sdk` 1.3.0, as its documentation shows one: JSON-RPC and REST, both of 1.0 and, through the SDK's
-compatibility layer, of 0.3.
+compatibility layer, of 0.3; with `--grpc` also gRPC, on a port of its own that the card names.
 
-    python python_1_3.py PORT
+    python python_1_3.py PORT [--grpc]
 
 It knows the `tck-` phrases of the conformance tests. All that the SDK has is on: streams, webhooks, the extended card,
 and users. Two of them are known, by the bearer tokens below; the card is for everybody, and the second user's extended
@@ -11,14 +11,21 @@ card shows less than the first one's.
 import asyncio
 import sys
 
+from collections.abc import Awaitable, Callable
+
+import grpc
 import httpx
 import uvicorn
 
+from a2a.auth.user import User
+from a2a.compat.v0_3.a2a_v0_3_pb2_grpc import add_A2AServiceServicer_to_server as add_0_3
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.helpers import new_task_from_user_message, new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers.grpc_handler import DefaultGrpcServerCallContextBuilder, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import (
     BasePushNotificationSender,
@@ -38,6 +45,7 @@ from a2a.types import (
     SecurityScheme,
     StringList,
 )
+from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server as add_1_0
 from google.protobuf.struct_pb2 import Struct, Value
 from starlette.applications import Starlette
 from starlette.authentication import (
@@ -146,20 +154,62 @@ def result(known: str, text: str) -> Part:
             return Part(text=f'You said: {text}')
 
 
+def user_of(authorization: str) -> str | None:
+    scheme, _, token = authorization.partition(' ')
+    return TOKENS.get(token) if scheme.lower() == 'bearer' else None
+
+
 class Tokens(AuthenticationBackend):
     """Everybody may read the card; everything else needs a user."""
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
         if conn.url.path.startswith('/.well-known/'):
             return None
-        scheme, _, token = conn.headers.get('Authorization', '').partition(' ')
-        if scheme.lower() != 'bearer' or token not in TOKENS:
+        name = user_of(conn.headers.get('Authorization', ''))
+        if name is None:
             raise AuthenticationError('a bearer token is needed')
-        return AuthCredentials(['authenticated']), SimpleUser(TOKENS[token])
+        return AuthCredentials(['authenticated']), SimpleUser(name)
 
 
 def refuse(_: HTTPConnection, reason: Exception) -> JSONResponse:
     return JSONResponse({'error': str(reason)}, status_code=401, headers={'WWW-Authenticate': 'Bearer'})
+
+
+class TokensOfCalls(grpc.aio.ServerInterceptor):
+    """The same for gRPC."""
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler]],
+        details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler:
+        if user_of(dict(details.invocation_metadata).get('authorization', '')) is not None:
+            return await continuation(details)
+
+        async def refuse(_: bytes, context: grpc.aio.ServicerContext) -> None:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, 'a bearer token is needed')
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+class Caller(User):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+    @property
+    def user_name(self) -> str:
+        return self.name
+
+
+class Callers(DefaultGrpcServerCallContextBuilder):
+    """For the SDK: the user of a call."""
+
+    def build_user(self, context: grpc.aio.ServicerContext) -> User:
+        return Caller(user_of(dict(context.invocation_metadata())['authorization']) or '')
 
 
 async def lesser(extended: AgentCard, context: ServerCallContext) -> AgentCard:
@@ -172,18 +222,21 @@ async def lesser(extended: AgentCard, context: ServerCallContext) -> AgentCard:
     return seen
 
 
-def card(url: str, name: str) -> AgentCard:
+def card(url: str, grpc_port: int | None, name: str) -> AgentCard:
     def skill(id: str, example: str) -> AgentSkill:
         return AgentSkill(id=id, name=id, description='A skill for tests.', tags=['test'], examples=[example])
 
+    places = [(f'{url}/rpc', 'JSONRPC'), (f'{url}/rest', 'HTTP+JSON')]
+    if grpc_port:
+        places.append((f'127.0.0.1:{grpc_port}', 'GRPC'))
     return AgentCard(
         name=name,
         description='Does what conformance tests ask for.',
         version='1.0.0',
         supported_interfaces=[
-            AgentInterface(url=f'{url}{path}', protocol_binding=binding, protocol_version=version)
+            AgentInterface(url=place, protocol_binding=binding, protocol_version=version)
             for version in ('1.0', '0.3')
-            for path, binding in (('/rpc', 'JSONRPC'), ('/rest', 'HTTP+JSON'))
+            for place, binding in places
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True),
         default_input_modes=['text/plain', 'application/json'],
@@ -194,10 +247,11 @@ def card(url: str, name: str) -> AgentCard:
     )
 
 
-def main() -> None:
-    port = int(sys.argv[1])
+async def serve(port: int, with_grpc: bool) -> None:
     url = f'http://127.0.0.1:{port}'
-    public = card(url, 'a2a-sdk 1.3.0')
+    calls = grpc.aio.server(interceptors=[TokensOfCalls()])
+    grpc_port = calls.add_insecure_port('127.0.0.1:0') if with_grpc else None
+    public = card(url, grpc_port, 'a2a-sdk 1.3.0')
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=Phrases(),
@@ -205,7 +259,7 @@ def main() -> None:
         agent_card=public,
         push_config_store=configs,
         push_sender=BasePushNotificationSender(httpx.AsyncClient(), configs),
-        extended_agent_card=card(url, 'a2a-sdk 1.3.0, for users'),
+        extended_agent_card=card(url, grpc_port, 'a2a-sdk 1.3.0, for users'),
         extended_card_modifier=lesser,
         validate_input_modes=True,
     )
@@ -217,8 +271,12 @@ def main() -> None:
         ],
         middleware=[Middleware(AuthenticationMiddleware, backend=Tokens(), on_error=refuse)],
     )
-    uvicorn.run(app, host='127.0.0.1', port=port, log_level='warning')
+    if with_grpc:
+        add_1_0(GrpcHandler(handler, Callers()), calls)
+        add_0_3(CompatGrpcHandler(handler, Callers()), calls)
+        await calls.start()
+    await uvicorn.Server(uvicorn.Config(app, host='127.0.0.1', port=port, log_level='warning')).serve()
 
 
 if __name__ == '__main__':
-    main()
+    asyncio.run(serve(int(sys.argv[1]), with_grpc='--grpc' in sys.argv[2:]))

@@ -49,6 +49,7 @@ usage: cargo xtask COMMAND
       --auth           only run the official clients and curl with credentials, over HTTPS
       --webhooks       only check webhooks with the official SDKs (with --all: with all of them)
       --signing        only check signed cards with the official SDKs, ours and theirs
+      --messages       only compare the messages of gRPC with those in the official Python packages
       --debug          use the debug binary
       --url URL        run against this agent instead
       --list           name the clients

@@ -1,11 +1,12 @@
 //! The echo agent on `a2a-protocol-sdk` as published. `STORE` is the URL of a SQLite database; without it the store is
-//! in memory.
+//! in memory. With `GRPC=1` it is served over gRPC.
 
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use a2a_protocol_sdk::prelude::*;
+use a2a_protocol_sdk::server::{GrpcConfig, GrpcDispatcher};
 use a2a_protocol_sdk::server::store::{SqliteTaskStore, TaskStoreConfig};
 use bench_host::{Heap, Host};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -50,6 +51,11 @@ async fn serve(host: Host) -> Result<(), String> {
         builder = builder.with_task_store_config(TaskStoreConfig::default().with_max_capacity(None));
     }
     let handler = Arc::new(builder.build().map_err(|error| error.to_string())?);
+    if std::env::var_os("GRPC").is_some() {
+        let server = GrpcDispatcher::new(handler, GrpcConfig::default());
+        let served = tokio::spawn(server.serve(format!("{address}:{port}"))).await;
+        return served.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
+    }
     let served = tokio::spawn(a2a_protocol_sdk::server::serve(
         format!("{address}:{port}"),
         JsonRpcDispatcher::new(handler),

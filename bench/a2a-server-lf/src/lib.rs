@@ -11,7 +11,7 @@ use a2a::{
 use a2a_server::jsonrpc::jsonrpc_router;
 use a2a_server::{
     AgentExecutor, DefaultRequestHandler, ExecutorContext, HttpPushSender, HttpPushSenderConfig,
-    InMemoryPushConfigStore, InMemoryTaskStore,
+    InMemoryPushConfigStore, InMemoryTaskStore, RequestHandler,
 };
 use axum::serve::ListenerExt;
 use bench_host::{Heap, Host};
@@ -25,15 +25,7 @@ pub fn main(heap: Heap) -> ExitCode {
 }
 
 async fn serve(host: Host) -> Result<(), String> {
-    let capabilities = AgentCapabilities { streaming: Some(true), ..AgentCapabilities::default() };
-    let mut handler =
-        DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()).with_capabilities(capabilities);
-    if std::env::var_os("PUSH").is_some() {
-        // Without its guard, which refuses every address of this machine.
-        let config = HttpPushSenderConfig { validate_urls: false, ..HttpPushSenderConfig::default() };
-        handler = handler
-            .with_push_notifications(InMemoryPushConfigStore::new(), HttpPushSender::new(Some(config)));
-    }
+    let handler = handler();
     let listener = tokio::net::TcpListener::bind(host.address()).await.map_err(|error| error.to_string())?;
     // Without it, Nagle's algorithm delays every stream by 44 ms; the SDK's documentation says to set it.
     let listener = listener.tap_io(|socket| {
@@ -42,6 +34,18 @@ async fn serve(host: Host) -> Result<(), String> {
     let router = jsonrpc_router(Arc::new(handler));
     let served = tokio::spawn(async move { axum::serve(listener, router).await }).await;
     served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+}
+
+/// What answers requests, whatever they come by.
+pub fn handler() -> impl RequestHandler {
+    let capabilities = AgentCapabilities { streaming: Some(true), ..AgentCapabilities::default() };
+    let handler = DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()).with_capabilities(capabilities);
+    if std::env::var_os("PUSH").is_none() {
+        return handler;
+    }
+    // Without its guard, which refuses every address of this machine.
+    let config = HttpPushSenderConfig { validate_urls: false, ..HttpPushSenderConfig::default() };
+    handler.with_push_notifications(InMemoryPushConfigStore::new(), HttpPushSender::new(Some(config)))
 }
 
 struct Echo;

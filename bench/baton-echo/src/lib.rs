@@ -1,6 +1,6 @@
 //! The echo agent on Baton: working, one text artifact, completed. `hold` stays working until the order `go`, `burst`
 //! emits a thousand chunks, `steps` as many status updates. `STORE` is `memory:` (the default) or `sqlite:PATH`. `GUARD` is `key`, `jwt` or `tls`; what a
-//! caller then needs is written to `GUARD_FILE`. With `PUSH=1` it takes webhooks.
+//! caller then needs is written to `GUARD_FILE`. With `PUSH=1` it takes webhooks, with `GRPC=1` calls of gRPC, if it was built for them.
 
 mod guard;
 mod push;
@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::Options;
 use baton_server::a2a::{Artifact, ArtifactId, Part, TaskState};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
 use baton_server::{AgentError, Server, Turn};
+use baton_server::{Builder, Options};
 use bench_host::{Heap, Host};
 
 const CHUNKS: usize = 1000;
@@ -31,10 +31,21 @@ async fn serve(host: Host) -> Result<(), String> {
         async move { echo(turn, host).await }
     };
     let server = Server::agent("echo", "Says what it was told", agent).options(options()?).store(store()?);
-    let server = push::applied(guard::applied(server)?)?.build().await.map_err(|error| error.to_string())?;
+    let server = grpc(push::applied(guard::applied(server)?)?)?;
+    let server = server.build().await.map_err(|error| error.to_string())?;
     // On a worker thread of the runtime, as the connections are.
     let served = tokio::spawn(server.serve(address)).await;
     served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+}
+
+fn grpc(server: Builder) -> Result<Builder, String> {
+    if std::env::var_os("GRPC").is_none() {
+        return Ok(server);
+    }
+    #[cfg(feature = "grpc")]
+    return Ok(server.grpc());
+    #[cfg(not(feature = "grpc"))]
+    Err("GRPC is set: use baton-echo-grpc".to_owned())
 }
 
 async fn echo(turn: Turn, host: Host) -> Result<(), AgentError> {

@@ -10,6 +10,10 @@ impl Latencies {
         self.0.push(taken.as_nanos() as u64);
     }
 
+    pub(crate) fn extend(&mut self, taken: Option<Duration>) {
+        self.0.extend(taken.map(|taken| taken.as_nanos() as u64));
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }

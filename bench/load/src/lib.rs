@@ -3,10 +3,12 @@
 //!
 //! A [`Fleet`] is a number of kept-alive connections. [`Fleet::closed`] keeps each busy (closed loop), [`Fleet::open`]
 //! sends at a fixed rate and measures time from when a request *should* have been sent, so that stalls of the server
-//! are visible (open loop), [`Fleet::begin`] and [`Fleet::finish`] hold event streams. A [`Sink`] is called by servers.
+//! are visible (open loop), [`Fleet::begin`] and [`Fleet::finish`] hold event streams. [`grpc::Channels`] are connections for
+//! calls of gRPC. A [`Sink`] is called by servers.
 
 mod answer;
 mod fleet;
+pub mod grpc;
 mod latencies;
 mod link;
 mod open;

@@ -24,7 +24,11 @@ pub struct Stamped {
 impl Calls {
     /// A POST of the body, in which `MARK` is replaced by a new number each time.
     pub fn stamped(path: &str, headers: &str, body: &str) -> Self {
-        let bytes = post(path, headers, body);
+        Self::stamped_bytes(post(path, headers, body))
+    }
+
+    /// The bytes, in which `MARK` is replaced by a new number each time.
+    pub fn stamped_bytes(bytes: Vec<u8>) -> Self {
         let at = memmem::find_iter(&bytes, MARK.as_bytes()).collect();
         Calls::Stamped(Stamped { bytes, at, next: 0 })
     }

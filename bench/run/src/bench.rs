@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Instant;
 
 use crate::cores::{Cores, Place};
@@ -23,8 +23,9 @@ pub struct Bench {
     pub sources: PathBuf,
     /// Where the environments for Python and Node are.
     pub tools: Option<PathBuf>,
-    /// The binary of the project, for its client commands.
+    /// The binary of the project, and the same built without gRPC.
     pub baton: Option<PathBuf>,
+    pub baton_without_grpc: Option<PathBuf>,
     pub only: Vec<String>,
     /// Only these servers; all if there are none.
     pub servers: Vec<String>,
@@ -100,11 +101,25 @@ impl Bench {
     }
 
     /// The same under valgrind, which writes to that file when the server exits.
-    pub fn start_under_callgrind(&self, subject: &Subject, file: &Path) -> Result<Server, String> {
+    pub fn start_under_callgrind(
+        &self,
+        subject: &Subject,
+        env: &[(&str, &Path)],
+        file: &Path,
+    ) -> Result<Server, String> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--quiet", &format!("--callgrind-out-file={}", file.display())]);
         command.arg(self.command(subject)?.get_program()).envs(subject.env.iter().copied());
+        command.envs(env.iter().copied());
         self.start_as(subject, command, Place::Own)
+    }
+
+    /// Starts any program in the scratch folder.
+    pub fn spawn(&self, command: &mut Command, place: Place) -> Result<Child, String> {
+        let cores = self.cores.ok_or("the cores are not chosen yet")?;
+        let name = command.get_program().to_string_lossy().into_owned();
+        command.current_dir(&self.scratch);
+        cores.within(place, || command.spawn())?.map_err(|error| format!("{name}: {error}"))
     }
 
     fn start_as(&self, subject: &Subject, mut command: Command, place: Place) -> Result<Server, String> {

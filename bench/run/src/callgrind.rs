@@ -1,7 +1,7 @@
 //! A server under valgrind, to count how often one of its functions is called.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -15,10 +15,10 @@ pub struct Counted {
 }
 
 impl Counted {
-    pub fn start(bench: &Bench, subject: &Subject) -> Result<Self, String> {
+    pub fn start(bench: &Bench, subject: &Subject, env: &[(&str, &Path)]) -> Result<Self, String> {
         let file = bench.scratch.join("callgrind.out");
         let _ = fs::remove_file(&file);
-        Ok(Counted { server: bench.start_under_callgrind(subject, &file)?, file })
+        Ok(Counted { server: bench.start_under_callgrind(subject, env, &file)?, file })
     }
 
     /// Stops the server, and returns how many instructions it has executed.

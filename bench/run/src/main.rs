@@ -6,6 +6,7 @@ mod callgrind;
 mod chart;
 mod cores;
 mod figures;
+mod grpc;
 mod guard;
 mod machine;
 mod page;
@@ -22,8 +23,8 @@ use std::process::ExitCode;
 use bench::Bench;
 
 const USAGE: &str = "\
-usage: bench-run --programs FOLDER --scratch FOLDER --sources FOLDER [--tools FOLDER] [--baton FILE] [--quick]
-                 [--only ROW]… [--server NAME]… [--write FILE] [--list]";
+usage: bench-run --programs FOLDER --scratch FOLDER --sources FOLDER [--tools FOLDER] [--baton FILE]
+                 [--baton-without-grpc FILE] [--quick] [--only ROW]… [--server NAME]… [--write FILE] [--list]";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -46,6 +47,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
             "--sources" => bench.sources = PathBuf::from(value()?),
             "--tools" => bench.tools = Some(PathBuf::from(value()?)),
             "--baton" => bench.baton = Some(PathBuf::from(value()?)),
+            "--baton-without-grpc" => bench.baton_without_grpc = Some(PathBuf::from(value()?)),
             "--write" => write = Some(PathBuf::from(value()?)),
             "--server" => bench.servers.push(value()?),
             "--only" => bench.only.push(value()?),

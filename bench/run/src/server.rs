@@ -143,12 +143,16 @@ impl Server {
 
     /// Kilobytes in memory.
     pub fn resident(&self) -> Result<u64, String> {
-        let status =
-            fs::read_to_string(format!("/proc/{}/status", self.pid())).map_err(|error| error.to_string())?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        number.ok_or_else(|| "/proc/PID/status has no VmRSS".to_owned())
+        resident_of(self.pid())
     }
+}
+
+/// Kilobytes of a process in memory.
+pub fn resident_of(pid: u32) -> Result<u64, String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| error.to_string())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| "/proc/PID/status has no VmRSS".to_owned())
 }
 
 impl Cpu {

@@ -46,6 +46,22 @@ pub const BATON_TLS: Subject =
     rust("baton-tls", "Baton, TLS", Kind::Baton, "baton-echo", &[("GUARD", "tls")]);
 pub const BATON_COUNTED: Subject = rust("baton-counted", "Baton", Kind::Baton, "baton-echo-counted", &[]);
 
+const GRPC: &[(&str, &str)] = &[("GRPC", "1")];
+pub const BATON_GRPC: Subject = rust("baton-grpc", "Baton", Kind::Baton, "baton-echo-grpc", GRPC);
+pub const CONTROL_GRPC: Subject =
+    rust("control-grpc", "control: tonic, fixed messages", Kind::Control, "control-grpc", &[]);
+pub const LF_GRPC: Subject =
+    rust("a2a-grpc", "a2a-server-lf 0.5.3 by a2a-grpc 0.3.11, mimalloc", Kind::Peer, "echo-a2a-grpc", &[]);
+pub const SDK_GRPC: Subject = rust(
+    "a2a-protocol-sdk-grpc",
+    "a2a-protocol-sdk 0.15.0, mimalloc",
+    Kind::Peer,
+    "echo-a2a-protocol-sdk-mimalloc",
+    GRPC,
+);
+pub const PYTHON_GRPC: Subject = Subject { name: "python-grpc", env: GRPC, ..PYTHON };
+pub const NODE_GRPC: Subject = Subject { name: "node-grpc", env: GRPC, ..NODE };
+
 pub const BATON_PUSH: Subject =
     rust("baton-push", "Baton, in memory", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
 pub const BATON_PUSH_SQLITE: Subject =

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use baton_client::protocol::domain::{Part, PushConfig, PushConfigId, TaskId, TaskState};
 use baton_client::protocol::operation::{ListTasks, SendMessage};
 use baton_client::protocol::{ErrorKind, Generation};
-use baton_client::{Binding, Builder, Client, Ending, TlsOptions, TransportKind, message};
+use baton_client::{Binding, Builder, Client, Ending, Error, Origin, TlsOptions, TransportKind, message};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -192,7 +192,8 @@ async fn tour(client: &Client) -> u32 {
 async fn refused(client: &Client, sent: bool) -> Outcome {
     let error = client.get(&TaskId::parse("no-such-task")?).await.err().ok_or("it was let in")?;
     let agent = error.agent().ok_or_else(|| error.to_string())?;
-    check(agent.http_status() == Some(401) && agent.credentials_sent() == sent, error.to_string())
+    let is_refused = agent.http_status() == Some(401) || agent.grpc_code() == Some(16);
+    check(is_refused && agent.credentials_sent() == sent, error.to_string())
 }
 
 /// A server of an authority that nobody trusts is not even asked for its card.
@@ -265,6 +266,16 @@ impl Given {
     }
 }
 
+const BINDINGS: [(Binding, &str); 3] =
+    [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON"), (Binding::Grpc, "gRPC")];
+
+/// Many agents serve gRPC at a port of its own, which is another origin: credentials go there if it is trusted.
+async fn with_port_of_grpc(builder: Builder, url: &str) -> Result<Client, Error> {
+    let client = builder.clone().connect(url).await?;
+    let origin = Origin::parse(client.interface().url())?;
+    builder.trust_origin(origin).connect(url).await
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let Some(given) = Given::read(std::env::args().skip(1)) else {
@@ -274,9 +285,13 @@ async fn main() -> ExitCode {
     let builder = given.with_credentials(given.builder(), true);
     let mut failed = 0;
     for version in [Generation::V1, Generation::V0_3] {
-        for (binding, shown) in [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON")] {
+        for (binding, shown) in BINDINGS {
             let choose = |builder: Builder| builder.bindings([binding]).versions([version]);
-            match choose(builder.clone()).connect(&given.url).await {
+            let connected = match binding {
+                Binding::Grpc => with_port_of_grpc(choose(builder.clone()), &given.url).await,
+                _ => choose(builder.clone()).connect(&given.url).await,
+            };
+            match connected {
                 Ok(client) => {
                     println!("{shown} {}", version.version());
                     failed += tour(&client).await;

@@ -1,7 +1,7 @@
 //! Everything that can be set before a client connects.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 use baton_protocol::Generation;
 use http::{HeaderMap, HeaderName};
@@ -128,6 +128,13 @@ impl Builder {
     /// [`connect`](Self::connect) is given, and a card cannot send them elsewhere, except from http to https on the same host.
     pub fn trust_origin(mut self, origin: Origin) -> Self {
         self.trusted.push(origin);
+        self
+    }
+
+    /// Speaks gRPC without TLS to addresses that have no scheme, also to other machines: see
+    /// [`Preference::grpc_plaintext`].
+    pub fn grpc_plaintext(mut self) -> Self {
+        self.preference.grpc_plaintext = true;
         self
     }
 
@@ -290,6 +297,7 @@ impl Builder {
             reconnects: self.reconnects.clone(),
             headers,
             extensions: self.extensions.clone(),
+            card: RwLock::new(Arc::new(discovered.card.clone())),
             discovered,
         })))
     }

@@ -10,6 +10,9 @@ use reqwest::Url;
 
 use crate::address::{self, without_secrets};
 use crate::origin::Origin;
+use crate::transport::NOT_BUILT_IN;
+#[cfg(feature = "grpc")]
+use crate::transport::grpc;
 
 /// How calls travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,7 +22,7 @@ pub enum Binding {
     JsonRpc,
     /// HTTP methods and paths, JSON bodies.
     HttpJson,
-    /// gRPC: known, but not built in, so that it is never chosen.
+    /// gRPC, if the library is built with the feature `grpc`; otherwise it is never chosen.
     Grpc,
 }
 
@@ -60,12 +63,17 @@ pub struct Preference {
     pub assume: Option<Generation>,
     /// Call `http` addresses even if the card came by https.
     pub allow_downgrade: bool,
+    /// Speak gRPC without TLS to addresses that have no scheme. Otherwise that is done only with this machine, and with the
+    /// host and port that gave the card without TLS.
+    pub grpc_plaintext: bool,
 }
 
 /// A place where the agent can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     pub(crate) url: Url,
+    /// The address as on the card.
+    pub(crate) listed: String,
     pub(crate) binding: Binding,
     pub(crate) generation: Generation,
     pub(crate) tenant: Option<String>,
@@ -75,6 +83,11 @@ impl Interface {
     /// Its address.
     pub fn url(&self) -> &str {
         self.url.as_str()
+    }
+
+    /// Its address as the card writes it: for gRPC, a host and a port.
+    pub fn listed_url(&self) -> &str {
+        &self.listed
     }
 
     /// The same for showing it to people: without its query, which may hold an API key.
@@ -100,8 +113,9 @@ impl Interface {
     /// The encoding of its calls and answers.
     pub fn dialect(&self) -> Dialect {
         match self.binding {
-            Binding::HttpJson => Dialect::in_http_json(self.generation),
-            Binding::JsonRpc | Binding::Grpc => Dialect::in_jsonrpc(self.generation),
+            // The JSON of gRPC's messages is that of HTTP+JSON.
+            Binding::HttpJson | Binding::Grpc => Dialect::in_http_json(self.generation),
+            Binding::JsonRpc => Dialect::in_jsonrpc(self.generation),
         }
     }
 }
@@ -171,8 +185,8 @@ fn fits(
 ) -> Result<Interface, String> {
     let AgentInterface { url, protocol_binding, protocol_version, tenant } = interface;
     let binding = Binding::parse(protocol_binding).ok_or("this binding is not known")?;
-    if binding == Binding::Grpc {
-        return Err("gRPC is not built in".to_owned());
+    if binding == Binding::Grpc && !cfg!(feature = "grpc") {
+        return Err(NOT_BUILT_IN.to_owned());
     }
     let generation = match (preference.assume, AskedVersion::read(Some(protocol_version), None)) {
         (Some(assumed), _) => assumed,
@@ -189,24 +203,33 @@ fn fits(
     if !preference.versions.is_empty() && !preference.versions.contains(&generation) {
         return Err("another version is wanted".to_owned());
     }
-    let url = Url::parse(url).map_err(|error| format!("its address cannot be read: {error}"))?;
+    let listed = url.clone();
+    let url = match binding {
+        #[cfg(feature = "grpc")]
+        Binding::Grpc => grpc::parse_address(url, origin, preference.grpc_plaintext)?,
+        _ => Url::parse(url).map_err(|error| format!("its address cannot be read: {error}"))?,
+    };
     let own = Origin::of(&url).ok_or("its address is not http or https")?;
-    if origin.is_some_and(Origin::is_secure) && !own.is_secure() && !preference.allow_downgrade {
+    let is_plain_grpc = binding == Binding::Grpc && preference.grpc_plaintext && !listed.contains("://");
+    let allows = preference.allow_downgrade || is_plain_grpc;
+    if origin.is_some_and(Origin::is_secure) && !own.is_secure() && !allows {
         return Err("the card came by https, and this is http".to_owned());
     }
     let tenant = tenant.clone().filter(|tenant| !tenant.is_empty() && generation == Generation::V1);
-    Ok(Interface { url, binding, generation, tenant })
+    Ok(Interface { url, listed, binding, generation, tenant })
 }
 
 fn wanted(preference: &Preference) -> String {
     let join =
         |items: Vec<&str>, any: &str| if items.is_empty() { any.to_owned() } else { items.join(" or ") };
-    let bindings = join(preference.bindings.iter().map(|it| it.name()).collect(), "JSONRPC or HTTP+JSON");
+    let all = if cfg!(feature = "grpc") { "JSONRPC, HTTP+JSON or GRPC" } else { "JSONRPC or HTTP+JSON" };
+    let bindings = join(preference.bindings.iter().map(|it| it.name()).collect(), all);
     let versions = join(preference.versions.iter().map(|it| it.version()).collect(), "1.0, 0.3 or 0.1");
     format!("{bindings}, protocol {versions}")
 }
 
 #[cfg(test)]
+#[cfg(feature = "grpc")]
 mod tests {
     use super::*;
 
@@ -243,26 +266,33 @@ mod tests {
             ("https://h/rpc", "JSONRPC", "1.0.1"),
             ("https://h/rpc", "JSONRPC", "0.3.0"),
         ]);
-        let all = ["HTTP+JSON 1.0 Some(\"acme\")", "JSONRPC 1.0 Some(\"acme\")", "JSONRPC 0.3 None"];
+        let all = [
+            "GRPC 1.0 Some(\"acme\")",
+            "HTTP+JSON 1.0 Some(\"acme\")",
+            "JSONRPC 1.0 Some(\"acme\")",
+            "JSONRPC 0.3 None",
+        ];
         assert_eq!(chosen(&card, &Preference::default()), all);
         let rpc_first =
             Preference { bindings: vec![Binding::JsonRpc, Binding::HttpJson], ..Preference::default() };
-        assert_eq!(chosen(&card, &rpc_first), [all[1], all[2], all[0]]);
+        assert_eq!(chosen(&card, &rpc_first), [all[2], all[3], all[1]]);
         let old = Preference { versions: vec![Generation::V0_3], ..Preference::default() };
-        assert_eq!(chosen(&card, &old), [all[2]]);
+        assert_eq!(chosen(&card, &old), [all[3]]);
     }
 
     #[test]
     fn p09_what_does_not_fit_is_said() {
         let card = card(&[
-            ("grpc.h:443", "GRPC", "1.0"),
+            ("dns:///grpc.h", "GRPC", "1.0"),
+            ("localhost:3000", "GRPC", "0.3"),
             ("http://h/rpc", "JSONRPC", "1.0"),
             ("https://h/rpc", "JSONRPC", "2.0"),
             ("https://h/x", "https://x.example/binding", "1.0"),
         ]);
         let said = chosen(&card, &Preference::default()).concat();
         for part in [
-            "GRPC 1.0 at grpc.h:443 (gRPC is not built in)",
+            "GRPC 1.0 at dns:///grpc.h (its address is none of host:port, http, https, grpc or grpcs)",
+            "GRPC 0.3 at localhost:3000 (the card came by https, and this is http)",
             "http://h/rpc (the card came by https, and this is http)",
             "2.0 at https://h/rpc (this version is not known)",
             "(this binding is not known)",
@@ -270,6 +300,8 @@ mod tests {
             assert!(said.contains(part), "{said}");
         }
         let downgrade = Preference { allow_downgrade: true, ..Preference::default() };
-        assert_eq!(chosen(&card, &downgrade), ["JSONRPC 1.0 Some(\"acme\")"]);
+        assert_eq!(chosen(&card, &downgrade), ["GRPC 0.3 None", "JSONRPC 1.0 Some(\"acme\")"]);
+        let plaintext = Preference { grpc_plaintext: true, ..Preference::default() };
+        assert_eq!(chosen(&card, &plaintext), ["GRPC 0.3 None"]);
     }
 }

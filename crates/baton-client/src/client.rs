@@ -1,7 +1,7 @@
 //! The client of one agent: its card, the interface in use, and the path of every call.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use baton_protocol::domain::AgentCard;
@@ -9,6 +9,7 @@ use baton_protocol::generation::VERSION_HEADER;
 use baton_protocol::operation::{Call, Reply};
 use baton_protocol::wire::jsonrpc::RpcId;
 use baton_protocol::{ErrorKind, Generation};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::builder::Builder;
@@ -22,6 +23,8 @@ use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
 use crate::origin::Origin;
 use crate::retry::Attempts;
 use crate::stream::Events;
+#[cfg(feature = "grpc")]
+use crate::transport::grpc;
 use crate::transport::{Received, encode, read_reply};
 
 /// Talks to one agent. Clones are cheap and share connections.
@@ -34,6 +37,8 @@ pub struct Client(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) http: Arc<Http>,
     pub(crate) discovered: Discovered,
+    /// The one in use.
+    pub(crate) card: RwLock<Arc<AgentCard>>,
     /// The best first. At least one.
     pub(crate) interfaces: Vec<Interface>,
     /// Which of them is in use: another, when one cannot be reached.
@@ -69,12 +74,19 @@ impl Client {
         Builder::default()
     }
 
-    /// The agent's card.
-    pub fn card(&self) -> &AgentCard {
-        &self.0.discovered.card
+    /// The agent's card: the one that was found, or the extended one as soon as it was read ([`extended_card`]).
+    ///
+    /// [`extended_card`]: Self::extended_card
+    pub fn card(&self) -> Arc<AgentCard> {
+        Arc::clone(&self.0.card.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The card with its source.
+    /// The agent has told more, or something newer, of itself.
+    pub(crate) fn replace_card(&self, card: Arc<AgentCard>) {
+        *self.0.card.write().unwrap_or_else(PoisonError::into_inner) = card;
+    }
+
+    /// The card that was found, with its source.
     pub fn discovered(&self) -> &Discovered {
         &self.0.discovered
     }
@@ -175,7 +187,7 @@ impl Client {
             && !self.0.bare_webhooks.swap(true, Ordering::Relaxed)
     }
 
-    async fn call_once(&self, at: usize, call: &Call) -> Result<Received, Error> {
+    pub(crate) async fn call_once(&self, at: usize, call: &Call) -> Result<Received, Error> {
         let interface = &self.0.interfaces[at];
         let (id, mut answer, sent) = self.exchange(interface, call, None).await?;
         let reply = read_reply(interface, call, &id, &mut answer, self.0.limits.reply).await;
@@ -241,12 +253,9 @@ impl Client {
             let challenge_for = request.clone();
             let answer = self.0.http.send(request).await?;
             self.0.has_answered.store(true, Ordering::Relaxed);
-            if answer.status() == 401 && !challenged {
+            if answer.is_unauthenticated() && !challenged {
                 challenged = true;
-                let headers = answer.headers().get_all(header::WWW_AUTHENTICATE).iter();
-                let challenges: Vec<String> =
-                    headers.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
-                if self.0.authorizer.challenged(&challenge_for, &challenges).await {
+                if self.0.authorizer.challenged(&challenge_for, &answer.challenges()).await {
                     continue;
                 }
             }
@@ -280,27 +289,35 @@ impl Client {
         let encoded = encode(interface, call, id, self.0.bare_webhooks.load(Ordering::Relaxed))?;
         let operation = call.operation();
         let streams = operation.facts().streams;
+        let is_grpc = interface.binding == Binding::Grpc;
+        let patience = self.patience(call);
         let mut headers = HeaderMap::new();
         if encoded.body.is_some() {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(encoded.content_type));
         }
-        let accept = match streams {
-            // Errors come as JSON.
-            true => "text/event-stream, application/json, application/a2a+json",
-            false => "application/json, application/a2a+json",
-        };
-        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        if is_grpc {
+            #[cfg(feature = "grpc")]
+            grpc::add_metadata(&mut headers, patience.filter(|_| !streams));
+        } else {
+            let accept = match streams {
+                // Errors come as JSON.
+                true => "text/event-stream, application/json, application/a2a+json",
+                false => "application/json, application/a2a+json",
+            };
+            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        }
         // 0.1 has no versions.
         if interface.generation != Generation::V0_1 {
             let version = HeaderValue::from_static(interface.generation.version());
             headers.insert(HeaderName::from_static(VERSION_HEADER), version);
         }
-        if !self.0.extensions.is_empty() {
+        let extensions = self.extensions(interface, streams);
+        if !extensions.is_empty() {
             let name = match interface.generation {
                 Generation::V1 => EXTENSIONS_HEADER,
                 Generation::V0_3 | Generation::V0_1 => OLD_EXTENSIONS_HEADER,
             };
-            headers.insert(name, crate::http::header_value("extensions", &self.0.extensions.join(","))?);
+            headers.insert(name, crate::http::header_value("extensions", &extensions.join(","))?);
         }
         // Ids are the agent's choice. One that no header can hold is no help, as if there were none.
         let last = last_event_id.filter(|last| last.len() <= LONGEST_EVENT_ID);
@@ -312,9 +329,11 @@ impl Client {
             url: encoded.url,
             headers,
             body: encoded.body,
+            http2: is_grpc,
+            shown: self.shown(interface, call),
             secret_query: Vec::new(),
             with_certificate: false,
-            total: self.patience(call),
+            total: patience,
             idle: self.0.timeouts.idle,
         };
         // The user's own headers may hold secrets, too.
@@ -324,6 +343,34 @@ impl Client {
             }
         }
         Ok(request)
+    }
+}
+
+#[cfg(feature = "grpc")]
+impl Client {
+    /// The user's, and the one with which a stream over gRPC can be resumed.
+    fn extensions(&self, interface: &Interface, streams: bool) -> Vec<&str> {
+        let needed =
+            (streams && interface.binding == Binding::Grpc).then(|| grpc::resume_extension(self)).flatten();
+        let own = self.0.extensions.iter().map(String::as_str);
+        own.chain(needed.filter(|needed| !self.0.extensions.iter().any(|own| own == needed))).collect()
+    }
+
+    /// What a body of gRPC says.
+    fn shown(&self, interface: &Interface, call: &Call) -> Option<Bytes> {
+        let is_shown = interface.binding == Binding::Grpc && self.0.http.is_observed();
+        is_shown.then(|| grpc::shown(interface, call))
+    }
+}
+
+#[cfg(not(feature = "grpc"))]
+impl Client {
+    fn extensions(&self, _: &Interface, _: bool) -> Vec<&str> {
+        self.0.extensions.iter().map(String::as_str).collect()
+    }
+
+    fn shown(&self, _: &Interface, _: &Call) -> Option<Bytes> {
+        None
     }
 }
 

@@ -115,6 +115,11 @@ impl AgentError {
         self.peer.http_status
     }
 
+    /// The number of the gRPC code.
+    pub fn grpc_code(&self) -> Option<i32> {
+        self.peer.grpc_code
+    }
+
     /// The agent's own words. They are not to be trusted: they may contain control characters.
     pub fn message(&self) -> &str {
         &self.peer.message
@@ -153,17 +158,18 @@ impl AgentError {
 
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PeerError { message, code, http_status, .. } = &self.peer;
+        let PeerError { message, code, http_status, grpc_code, .. } = &self.peer;
         match (self.name(), message.is_empty()) {
             (Some(name), false) => write!(f, "{name}: {message}")?,
             (Some(name), true) => f.write_str(name)?,
             (None, false) => f.write_str(message)?,
             (None, true) => f.write_str("the agent answered with an error")?,
         }
-        match (code, http_status) {
-            (Some(code), _) => write!(f, " ({code})"),
-            (None, Some(status)) => write!(f, " (HTTP {status})"),
-            (None, None) => Ok(()),
+        match (code, http_status, grpc_code) {
+            (Some(code), _, _) => write!(f, " ({code})"),
+            (None, Some(status), _) => write!(f, " (HTTP {status})"),
+            (None, None, Some(code)) => write!(f, " (gRPC {code})"),
+            (None, None, None) => Ok(()),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
+use http_body_util::BodyExt as _;
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
@@ -25,6 +26,13 @@ pub(crate) struct Http {
     connect_timeout: Duration,
     user_agent: String,
     observer: Observer,
+    http1: Connections,
+    http2: Connections,
+}
+
+/// Connections of one version of HTTP.
+#[derive(Debug, Default)]
+struct Connections {
     plain: OnceLock<reqwest::Client>,
     secure: OnceLock<reqwest::Client>,
     with_certificate: OnceLock<reqwest::Client>,
@@ -37,6 +45,10 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
+    /// Speak HTTP/2, without asking first. Otherwise HTTP/1.1.
+    pub(crate) http2: bool,
+    /// The body as JSON, for observers, if it is none.
+    pub(crate) shown: Option<Bytes>,
     /// Query parameters that are credentials, by name.
     pub(crate) secret_query: Vec<String>,
     /// Show the client certificate to this server.
@@ -54,6 +66,8 @@ impl Request {
             url,
             headers: HeaderMap::new(),
             body: None,
+            http2: false,
+            shown: None,
             secret_query: Vec::new(),
             with_certificate: false,
             total: Some(total),
@@ -76,9 +90,8 @@ impl Http {
             connect_timeout,
             user_agent,
             observer,
-            plain: OnceLock::new(),
-            secure: OnceLock::new(),
-            with_certificate: OnceLock::new(),
+            http1: Connections::default(),
+            http2: Connections::default(),
         }
     }
 
@@ -86,12 +99,17 @@ impl Http {
         self.tls.has_client_certificate()
     }
 
+    #[cfg(feature = "grpc")]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.is_on()
+    }
+
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(&self, request: Request) -> Result<Answer, Error> {
         let mut pair = self.observer.request(&request);
-        let Request { method, url, headers, body, with_certificate, total, idle, .. } = request;
+        let Request { method, url, headers, body, http2, with_certificate, total, idle, .. } = request;
         let address = without_secrets(&url);
-        let client = self.client(&url, with_certificate)?;
+        let client = self.client(&url, http2, with_certificate)?;
         let deadline = total.and_then(after);
         let mut builder = client.request(method, url).headers(headers);
         if let Some(body) = body {
@@ -111,17 +129,18 @@ impl Http {
             }
         };
         pair.response(response.status().as_u16(), response.headers());
-        Ok(Answer { address, response, deadline, idle, pair })
+        Ok(Answer { address, response: response.into(), trailers: HeaderMap::new(), deadline, idle, pair })
     }
 
-    fn client(&self, url: &Url, with_certificate: bool) -> Result<reqwest::Client, Error> {
+    fn client(&self, url: &Url, http2: bool, with_certificate: bool) -> Result<reqwest::Client, Error> {
         let secure = url.scheme() == "https";
         // A proxy may itself be reached by TLS.
         let needs_tls = secure || self.proxies.any_secure();
+        let connections = if http2 { &self.http2 } else { &self.http1 };
         let place = match (needs_tls, with_certificate && self.tls.has_client_certificate()) {
-            (false, _) => &self.plain,
-            (true, false) => &self.secure,
-            (true, true) => &self.with_certificate,
+            (false, _) => &connections.plain,
+            (true, false) => &connections.secure,
+            (true, true) => &connections.with_certificate,
         };
         if let Some(client) = place.get() {
             return Ok(client.clone());
@@ -136,9 +155,10 @@ impl Http {
             .connect_timeout(self.connect_timeout)
             .tcp_nodelay(true)
             .tcp_keepalive(Duration::from_secs(30));
+        builder = of_version(builder, http2);
         builder = self.proxies.apply(builder)?;
         builder = if needs_tls {
-            self.tls.apply(builder, std::ptr::eq(place, &self.with_certificate))?
+            self.tls.apply(builder, std::ptr::eq(place, &connections.with_certificate))?
         } else {
             builder.tls_certs_only([])
         };
@@ -147,11 +167,31 @@ impl Http {
     }
 }
 
+/// Without asking the server first: what it offers over TLS would decide between the two. No pings over HTTP/2: servers of gRPC
+/// close connections that ping more often than every five minutes, and the idle timeout finds dead ones sooner.
+fn of_version(builder: reqwest::ClientBuilder, http2: bool) -> reqwest::ClientBuilder {
+    #[cfg(feature = "grpc")]
+    if http2 {
+        return builder
+            .http2_prior_knowledge()
+            .http2_initial_stream_window_size(HTTP2_WINDOW)
+            .http2_initial_connection_window_size(2 * HTTP2_WINDOW);
+    }
+    let _ = http2;
+    builder.http1_only()
+}
+
+/// How much of one answer may come before it is read: what would be on the way at 100 MB/s and 10 ms.
+#[cfg(feature = "grpc")]
+const HTTP2_WINDOW: u32 = 1 << 20;
+
 /// An answer whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Answer {
     address: String,
-    response: reqwest::Response,
+    response: http::Response<reqwest::Body>,
+    /// Empty until the body has ended.
+    trailers: HeaderMap,
     deadline: Option<Instant>,
     idle: Duration,
     pair: Pair,
@@ -170,10 +210,27 @@ impl Answer {
         self.response.headers().get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// Headers behind the body, once it has ended.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn trailers(&self) -> &HeaderMap {
+        &self.trailers
+    }
+
+    /// Tells observers of a body that they could not read.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn show(&self, text: impl FnOnce() -> Vec<u8>) {
+        self.pair.show(text);
+    }
+
     /// The media type without parameters, in lower case.
     pub(crate) fn media_type(&self) -> String {
         let value = self.header(header::CONTENT_TYPE).unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
     }
 
     /// Takes the deadline off: a stream lasts as long as its task.
@@ -184,29 +241,36 @@ impl Answer {
     /// The next bytes; `None` at the end. Cancel safe.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let deadline = [self.deadline, after(self.idle)].into_iter().flatten().min();
-        match within(deadline, self.response.chunk()).await {
-            Some(Ok(chunk)) => {
-                match &chunk {
-                    Some(chunk) => self.pair.body(chunk),
-                    None => self.pair.end(),
+        loop {
+            match within(deadline, self.response.body_mut().frame()).await {
+                Some(None) => {
+                    self.pair.end();
+                    return Ok(None);
                 }
-                Ok(chunk)
-            }
-            Some(Err(error)) => {
-                self.pair.failed(&causes(&error));
-                Err(self.fail(TransportKind::Cut, causes(&error)))
-            }
-            None => {
-                let error = too_late(&self.address);
-                self.pair.failed(&error);
-                Err(error.into())
+                Some(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(chunk) => {
+                        self.pair.body(&chunk);
+                        return Ok(Some(chunk));
+                    }
+                    Err(frame) => self.trailers.extend(frame.into_trailers().unwrap_or_default()),
+                },
+                Some(Some(Err(error))) => {
+                    self.pair.failed(&causes(&error));
+                    return Err(self.fail(TransportKind::Cut, causes(&error)));
+                }
+                None => {
+                    let error = too_late(&self.address);
+                    self.pair.failed(&error);
+                    return Err(error.into());
+                }
             }
         }
     }
 
     /// The whole body, if it is not larger than `limit`.
     pub(crate) async fn bytes(&mut self, limit: usize) -> Result<Bytes, Error> {
-        if self.response.content_length().is_some_and(|length| length > limit as u64) {
+        let length: Option<u64> = self.header(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        if length.is_some_and(|length| length > limit as u64) {
             return Err(self.too_large(limit));
         }
         let mut whole = Vec::new();
@@ -254,9 +318,29 @@ impl Answer {
         target.map_or_else(|| "nowhere".to_owned(), |url| without_secrets(&url))
     }
 
+    /// A header before the body, or one behind it: gRPC has some in either place.
+    fn anywhere(&self, name: header::HeaderName) -> impl Iterator<Item = &str> {
+        let all = [self.response.headers(), &self.trailers].into_iter();
+        all.flat_map(move |headers| headers.get_all(&name)).filter_map(|value| value.to_str().ok())
+    }
+
+    /// `WWW-Authenticate`, one item per header.
+    pub(crate) fn challenges(&self) -> Vec<String> {
+        self.anywhere(header::WWW_AUTHENTICATE).map(str::to_owned).collect()
+    }
+
+    /// The caller is not authenticated.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        #[cfg(feature = "grpc")]
+        if crate::transport::grpc::is_unauthenticated(self) {
+            return true;
+        }
+        self.status() == 401
+    }
+
     /// `Retry-After`: seconds, or a date.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
-        let said = self.header(header::RETRY_AFTER)?.trim();
+        let said = self.anywhere(header::RETRY_AFTER).next()?.trim();
         if let Ok(seconds) = said.parse() {
             return Some(Duration::from_secs(seconds));
         }

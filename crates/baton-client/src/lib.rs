@@ -1,4 +1,5 @@
-//! Talks to any A2A (Agent2Agent) agent: protocol 1.0, 0.3 and 0.1, by JSON-RPC and HTTP+JSON.
+//! Talks to any A2A (Agent2Agent) agent: protocol 1.0, 0.3 and 0.1, by JSON-RPC, HTTP+JSON and gRPC (feature `grpc`, on by
+//! default).
 //!
 //! # A message and its answer
 //!

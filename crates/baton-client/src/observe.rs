@@ -66,14 +66,20 @@ impl Observer {
         Observer(Some(Arc::new(tell)))
     }
 
+    #[cfg(feature = "grpc")]
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Tells of a request, and returns who is told of its answer.
     pub(crate) fn request(&self, request: &Request) -> Pair {
         let Some(tell) = &self.0 else { return Pair::default() };
-        let Request { method, url, headers, body, secret_query, .. } = request;
+        let Request { method, url, headers, body, shown, secret_query, .. } = request;
+        let body = shown.as_ref().or(body.as_ref());
         // Requests for tokens are forms; calls never are.
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
         let is_private = headers.get(header::CONTENT_TYPE) == Some(&form);
-        let body = if is_private { body.as_ref().map(|_| HIDDEN.as_bytes()) } else { body.as_deref() };
+        let body = body.map(|body| if is_private { HIDDEN.as_bytes() } else { &body[..] });
         tell(&Observed::Request {
             method: method.as_str(),
             url: hidden_query(url, secret_query),
@@ -85,6 +91,7 @@ impl Observer {
             is_private,
             secrets: secrets(request),
             is_stream: false,
+            is_binary: false,
             pending: Vec::new(),
         }
     }
@@ -104,6 +111,8 @@ pub(crate) struct Pair {
     /// Credentials that the request carried: some servers repeat what they refuse.
     secrets: Vec<SecretString>,
     is_stream: bool,
+    /// The body is not for people: `show` tells what it says.
+    is_binary: bool,
     /// The body so far; of a stream, what came behind the last whole event.
     pending: Vec<u8>,
 }
@@ -111,7 +120,9 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn response(&mut self, status: u16, headers: &HeaderMap) {
         let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        self.is_stream = media_type.to_ascii_lowercase().starts_with(b"text/event-stream");
+        let media_type = media_type.to_ascii_lowercase();
+        self.is_stream = media_type.starts_with(b"text/event-stream");
+        self.is_binary = media_type.starts_with(b"application/grpc");
         if let Some(tell) = &self.tell {
             let mut headers = hidden(headers);
             for (_, value) in &mut headers {
@@ -122,7 +133,7 @@ impl Pair {
     }
 
     pub(crate) fn body(&mut self, bytes: &[u8]) {
-        if self.tell.is_none() {
+        if self.tell.is_none() || self.is_binary {
             return;
         }
         // An end may be cut in two, like anything else.
@@ -134,6 +145,14 @@ impl Pair {
             let rest = self.pending.split_off(end);
             self.end();
             self.pending = rest;
+        }
+    }
+
+    /// What a body says that people cannot read.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn show(&self, text: impl FnOnce() -> Vec<u8>) {
+        if let Some(tell) = &self.tell {
+            tell(&Observed::Body(&without(&text(), &self.secrets)));
         }
     }
 

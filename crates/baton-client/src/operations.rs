@@ -1,5 +1,7 @@
 //! The operations of the protocol, one method each.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::{AgentCard, Message, PushConfig, PushConfigId, Task, TaskId};
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, ListTasks, Reply};
 
@@ -167,8 +169,12 @@ impl Client {
         Ok(())
     }
 
-    /// The card that authenticated callers get.
-    pub async fn extended_card(&self) -> Result<AgentCard, Error> {
-        Ok(expect_reply!(self.call(Call::GetExtendedCard).await?, Reply::Card(card) => *card))
+    /// The card that authenticated callers get. It takes the place of the one that was found, for this client and its clones:
+    /// [`card`](Self::card) returns it from now on. Interfaces and credentials stay as they were chosen.
+    pub async fn extended_card(&self) -> Result<Arc<AgentCard>, Error> {
+        let card =
+            expect_reply!(self.call(Call::GetExtendedCard).await?, Reply::Card(card) => Arc::from(card));
+        self.replace_card(Arc::clone(&card));
+        Ok(card)
     }
 }

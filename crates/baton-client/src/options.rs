@@ -57,7 +57,7 @@ impl Default for SizeLimits {
 /// | what happened | sent again |
 /// |---|---|
 /// | the request never left (no connection) | always |
-/// | 429 or 503 with `Retry-After` | always, after that time |
+/// | 429 or 503 with `Retry-After`; over gRPC, RESOURCE_EXHAUSTED or UNAVAILABLE with a time | always, after that time |
 /// | the connection broke, or a timeout, after the request left | if the operation only reads, cancels or deletes; a send or a new webhook only with [`uncertain`](Self::uncertain) |
 /// | any other error | never |
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use baton_protocol::operation::Call;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::choose::Binding;
 use crate::client::{Client, with_fact};
 use crate::error::Error;
 use crate::stream::{Events, StreamEvent};
@@ -13,7 +14,8 @@ use crate::transport::{check_task, result_of};
 
 impl Client {
     /// Makes a call that does not stream and returns its result as the agent sent it: JSON in the words of the version in
-    /// use, of which only the task's id is looked at: it must be the one that was asked for. Errors, credentials and
+    /// use, of which only the task's id is looked at: it must be the one that was asked for. Over gRPC there is no JSON, so
+    /// that this is written here. Errors, credentials and
     /// retries are those of the other calls.
     pub async fn call_raw(&self, call: &Call) -> Result<String, Error> {
         self.until_answered(self.retries(), call, |at| self.call_raw_once(at, call)).await
@@ -31,6 +33,9 @@ impl Client {
 
     async fn call_raw_once(&self, at: usize, call: &Call) -> Result<String, Error> {
         let interface = &self.0.interfaces[at];
+        if interface.binding == Binding::Grpc {
+            return Ok(self.call_once(at, call).await?.json(interface));
+        }
         let (id, mut answer, sent) = self.exchange(interface, call, None).await?;
         let body = answer.bytes(self.0.limits.reply).await?;
         let result = result_of(interface, &id, &answer, &body).map_err(|error| with_fact(error, sent))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_protocol::operation::Operation;
 
-use crate::error::{Error, TransportKind};
+use crate::error::{AgentError, Error, TransportKind};
 use crate::options::{Retries, backoff};
 
 /// The attempts of one call.
@@ -47,12 +47,17 @@ impl<'a> Attempts<'a> {
                 }
                 TransportKind::TooLarge | TransportKind::Malformed | TransportKind::Redirected => None,
             },
-            Error::Agent(error) if matches!(error.http_status(), Some(429 | 503)) => {
+            Error::Agent(error) if is_busy(error) => {
                 error.retry_after().filter(|asked| *asked <= longest_wait)
             }
             _ => None,
         }
     }
+}
+
+/// Too many requests, or unavailable.
+fn is_busy(error: &AgentError) -> bool {
+    matches!(error.http_status(), Some(429 | 503)) || matches!(error.grpc_code(), Some(8 | 14))
 }
 
 /// Doing it twice has the effect of doing it once.
@@ -66,7 +71,7 @@ fn is_repeatable(operation: Operation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{AgentError, TransportError};
+    use crate::error::TransportError;
     use baton_protocol::Generation;
     use baton_protocol::wire::peer_error::PeerError;
 

@@ -35,6 +35,10 @@ pub enum CardTrust {
         algorithm: &'static str,
         /// What the signature covers.
         form: CardForm,
+        /// Members of the document that it does not cover beside that, such as `url`: those of 0.3, and others that 1.0 does not
+        /// know. Whoever uses one takes it from anybody's hands. This crate never uses them of a card that it verifies in this
+        /// form.
+        uncovered: Vec<String>,
     },
     /// None of them could be verified.
     Unverifiable {
@@ -48,6 +52,7 @@ pub enum CardTrust {
 pub struct CardKeys {
     keys: Vec<Key>,
     servers: Vec<Origin>,
+    every_member: bool,
 }
 
 /// A public key of a key set.
@@ -57,7 +62,7 @@ pub(crate) struct Key {
     material: Material,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Material {
     P256(Vec<u8>),
     Ed25519(Vec<u8>),
@@ -75,6 +80,7 @@ struct KeyTwin {
     kid: Option<String>,
     #[serde(rename = "use")]
     usage: Option<String>,
+    key_ops: Option<Vec<String>>,
     alg: Option<String>,
     crv: Option<String>,
     x: Option<String>,
@@ -85,6 +91,29 @@ struct KeyTwin {
 
 /// More signatures than these on a card are not looked at.
 const MOST_SIGNATURES: usize = 16;
+
+/// Members that a reason names.
+const MOST_NAMED: usize = 8;
+
+/// A signature that is good.
+struct Good {
+    read: ReadSignature,
+    form: CardForm,
+    by: Material,
+}
+
+/// One that is not.
+struct Bad {
+    reason: String,
+    /// The keys with which it is wrong.
+    by: Vec<Material>,
+}
+
+impl From<String> for Bad {
+    fn from(reason: String) -> Self {
+        Bad { reason, by: Vec::new() }
+    }
+}
 
 impl CardKeys {
     /// Adds one key: a public key in PEM (P-256 or Ed25519), or a JSON Web Key (RFC 7517). If it has no id, it verifies
@@ -111,6 +140,14 @@ impl CardKeys {
         self
     }
 
+    /// A signature has to cover every member of the document, also empty ones and those of 0.3: one over
+    /// [`CardForm::WithoutEmpty`] does not count, and one over [`CardForm::V1`] only if the document says nothing beside it.
+    /// Whoever changes a card could add or take away what a signature leaves out, such as a requirement without scopes.
+    pub fn require_every_member(mut self) -> Self {
+        self.every_member = true;
+        self
+    }
+
     pub(crate) async fn check(&self, discovered: &Discovered, caller: &Caller) -> CardTrust {
         let signatures = &discovered.card.signatures;
         if signatures.is_empty() {
@@ -126,17 +163,37 @@ impl CardKeys {
             return unverifiable("the card was changed after it was read".to_owned());
         }
         let payloads = document.payloads();
-        let mut reasons = Vec::new();
+        let (mut reasons, mut lesser, mut wrong_by) = (Vec::new(), Vec::new(), Vec::new());
         for signature in signatures.iter().take(MOST_SIGNATURES) {
-            match self.check_one(signature, &payloads, caller).await {
-                Ok((read, form)) => {
-                    return CardTrust::Verified {
-                        key_id: read.key_id,
-                        algorithm: read.algorithm.name(),
-                        form,
-                    };
+            let good = match self.check_one(signature, &payloads, caller).await {
+                Ok(good) => good,
+                Err(Bad { reason, by }) => {
+                    reasons.push(reason);
+                    wrong_by.extend(by);
+                    continue;
                 }
-                Err(reason) => reasons.push(reason),
+            };
+            let uncovered = document.uncovered_by(good.form);
+            if good.form != CardForm::WithoutEmpty && uncovered.is_empty() {
+                return good.trust(uncovered);
+            }
+            // Another one may cover more.
+            lesser.push((good, uncovered));
+        }
+        if let Some(more) = signatures.len().checked_sub(MOST_SIGNATURES).filter(|more| *more > 0) {
+            reasons
+                .push(format!("{more} more signatures were not looked at, only the first {MOST_SIGNATURES}"));
+        }
+        lesser.sort_by_key(|(good, _)| good.form == CardForm::WithoutEmpty);
+        for (good, uncovered) in lesser {
+            let left_out = good.left_out(&uncovered);
+            // Its owner signs all forms at once: what the other one covers was changed.
+            if wrong_by.contains(&good.by) {
+                reasons.push(format!("{left_out}, and another with the same key is wrong"));
+            } else if self.every_member {
+                reasons.push(left_out);
+            } else {
+                return good.trust(uncovered);
             }
         }
         CardTrust::Unverifiable { reasons }
@@ -147,7 +204,7 @@ impl CardKeys {
         signature: &CardSignature,
         payloads: &[Payload],
         caller: &Caller,
-    ) -> Result<(ReadSignature, CardForm), String> {
+    ) -> Result<Good, Bad> {
         let read = read_signature(signature).map_err(|error| error.to_string())?;
         let mut keys: Vec<&Key> = self.keys.iter().filter(|key| key.fits(&read)).collect();
         let fetched = match &read.key_url {
@@ -156,19 +213,20 @@ impl CardKeys {
         };
         keys.extend(fetched.iter().filter(|key| key.fits(&read)));
         if keys.is_empty() {
-            return Err(format!(
+            return Err(Bad::from(format!(
                 "no trusted key has the id {:?} and fits {}",
                 read.key_id,
                 read.algorithm.name()
-            ));
+            )));
         }
         for Payload { form, bytes } in payloads {
             let input = signing_input(&signature.protected, bytes);
-            if keys.iter().any(|key| key.verifies(&input, &read.signature)) {
-                return Ok((read, *form));
+            if let Some(key) = keys.iter().find(|key| key.verifies(&input, &read.signature)) {
+                return Ok(Good { by: key.material.clone(), read, form: *form });
             }
         }
-        Err(format!("the signature with key {:?} is wrong", read.key_id))
+        let reason = format!("the signature with key {:?} is wrong", read.key_id);
+        Err(Bad { reason, by: keys.into_iter().map(|key| key.material.clone()).collect() })
     }
 
     async fn fetch(&self, url: &str, caller: &Caller) -> Result<Vec<Key>, String> {
@@ -190,6 +248,21 @@ impl CardKeys {
     }
 }
 
+impl Good {
+    fn trust(self, uncovered: Vec<String>) -> CardTrust {
+        let Good { read, form, .. } = self;
+        CardTrust::Verified { key_id: read.key_id, algorithm: read.algorithm.name(), form, uncovered }
+    }
+
+    fn left_out(&self, uncovered: &[String]) -> String {
+        let empty =
+            if self.form == CardForm::WithoutEmpty { &["what is empty on the card"][..] } else { &[] };
+        let all: Vec<_> =
+            empty.iter().copied().chain(uncovered.iter().map(String::as_str)).take(MOST_NAMED).collect();
+        format!("the signature with key {:?} does not cover {}", self.read.key_id, all.join(", "))
+    }
+}
+
 /// Keys for other purposes and of other kinds are left out.
 pub(crate) fn read_key_set(json: &str) -> Result<Vec<Key>, String> {
     let set: KeySetTwin =
@@ -199,7 +272,8 @@ pub(crate) fn read_key_set(json: &str) -> Result<Vec<Key>, String> {
 
 impl Key {
     fn read(twin: KeyTwin) -> Option<Self> {
-        if twin.usage.is_some_and(|usage| usage != "sig") {
+        let is_for_verifying = |operations: Vec<String>| operations.iter().any(|it| it == "verify");
+        if twin.usage.is_some_and(|usage| usage != "sig") || !twin.key_ops.is_none_or(is_for_verifying) {
             return None;
         }
         let bytes = |text: Option<String>| URL_SAFE_NO_PAD.decode(text?).ok();

@@ -30,7 +30,7 @@ use baton_protocol::operation::{Call, SendMessage, SubscribeToTask};
 use baton_protocol::wire::StreamItem;
 use futures_util::Stream;
 
-pub(crate) use self::events::Events;
+pub(crate) use self::events::{Events, Frame};
 use self::held::Held;
 use self::position::Position;
 use self::take::Taken;

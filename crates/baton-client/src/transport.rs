@@ -1,5 +1,8 @@
-//! Calls as HTTP requests and answers as replies, for both bindings. Everything that differs between generations is in
+//! Calls as HTTP requests and answers as replies, for all bindings. Everything that differs between generations is in
 //! the codecs of `baton-protocol`, which the server uses, too.
+
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{JsonText, TaskId};
@@ -8,14 +11,17 @@ use baton_protocol::wire::dialect::AnswerFacts;
 use baton_protocol::wire::http_json;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
 use baton_protocol::wire::peer_error::PeerError;
-use baton_protocol::wire::peer_state::FromPeer;
+use baton_protocol::wire::peer_state::{FromPeer, put_back};
 use bytes::Bytes;
-use http::{Method, header};
+use http::Method;
 use reqwest::Url;
 
 use crate::choose::{Binding, Interface};
 use crate::error::{AgentError, Error, TransportKind};
 use crate::http::Answer;
+
+/// Of an interface that speaks gRPC, if this library does not.
+pub(crate) const NOT_BUILT_IN: &str = "gRPC is not built in";
 
 /// A call in the form of its binding.
 #[derive(Debug)]
@@ -33,7 +39,11 @@ pub(crate) fn encode(
     id: &RpcId,
     bare_webhook: bool,
 ) -> Result<Encoded, Error> {
-    let Interface { url, binding, generation, tenant } = interface;
+    let Interface { url, binding, generation, tenant, .. } = interface;
+    #[cfg(feature = "grpc")]
+    if *binding == Binding::Grpc {
+        return grpc::encode(interface, call);
+    }
     let operation = call.operation();
     let not_in_version = |what: &str| Error::NotInVersion {
         operation,
@@ -79,7 +89,7 @@ pub(crate) fn encode(
                 content_type,
             })
         }
-        Binding::Grpc => Err(Error::Invalid("gRPC is not built in".to_owned())),
+        Binding::Grpc => Err(Error::Invalid(NOT_BUILT_IN.to_owned())),
     }
 }
 
@@ -99,11 +109,26 @@ fn below(base: &Url, path_and_query: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// A reply, and the JSON that it was read from.
+/// A reply, and the JSON that it was read from, if it was JSON.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) reply: FromPeer<Reply>,
-    pub(crate) json: Bytes,
+    json: Option<Bytes>,
+}
+
+impl Received {
+    /// As JSON in the words of the version in use.
+    pub(crate) fn json(&self, interface: &Interface) -> String {
+        match &self.json {
+            // The codecs have read it as text already.
+            Some(json) => String::from_utf8_lossy(json).into_owned(),
+            None => {
+                let mut out = Vec::new();
+                interface.dialect().write_reply(&mut out, &self.reply.value, &AnswerFacts::default());
+                put_back(&String::from_utf8_lossy(&out), &self.reply.unknown_states)
+            }
+        }
+    }
 }
 
 /// Reads the answer of a call that does not stream.
@@ -114,19 +139,32 @@ pub(crate) async fn read_reply(
     answer: &mut Answer,
     limit: usize,
 ) -> Result<Received, Error> {
+    #[cfg(feature = "grpc")]
+    if interface.binding == Binding::Grpc {
+        let reply = grpc::read_reply(interface, call, answer, limit).await?;
+        check_reply(call, &reply.value, answer)?;
+        let received = Received { reply, json: None };
+        answer.show(|| received.json(interface).into());
+        return Ok(received);
+    }
     let body = answer.bytes(limit).await?;
     let text = result_of(interface, id, answer, &body)?;
     let reply = interface.dialect().read_reply(call.operation(), text);
     let reply = reply.map_err(|error| answer.malformed(error.to_string()))?;
-    if let Reply::Task(task) | Reply::SentTask(task) = &reply.value {
-        check_task(call, task.id.as_str(), answer)?;
-    }
+    check_reply(call, &reply.value, answer)?;
     // A missing result is read as `null`, which is not in the body.
     let json = match body.as_ptr_range().contains(&text.as_ptr()) {
         true => body.slice_ref(text.as_bytes()),
         false => Bytes::copy_from_slice(text.as_bytes()),
     };
-    Ok(Received { reply, json })
+    Ok(Received { reply, json: Some(json) })
+}
+
+fn check_reply(call: &Call, reply: &Reply, answer: &Answer) -> Result<(), Error> {
+    match reply {
+        Reply::Task(task) | Reply::SentTask(task) => check_task(call, task.id.as_str(), answer),
+        _ => Ok(()),
+    }
 }
 
 /// The task that a call is about.
@@ -204,10 +242,9 @@ pub(crate) fn is_same_id(said: &RpcId, sent: &RpcId) -> bool {
 pub(crate) fn agent_error(answer: &Answer, peer: PeerError) -> AgentError {
     let stated = answer.retry_after();
     let in_details = peer.retry_after_seconds.map(|seconds| std::time::Duration::from_secs(seconds.into()));
-    let challenges = answer.headers().get_all(header::WWW_AUTHENTICATE).iter();
     AgentError {
         retry_after: stated.or(in_details),
-        challenges: challenges.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect(),
+        challenges: answer.challenges(),
         credentials_sent: false,
         peer,
     }

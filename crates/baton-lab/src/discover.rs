@@ -99,6 +99,9 @@ async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, 
             ),
         });
     }
+    for ((_, binding), interface) in &mut interfaces {
+        interface.url = target::with_scheme(&base, std::mem::take(&mut interface.url), *binding);
+    }
     for ((generation, binding), interface) in &interfaces {
         if let Some(warning) = odd_address(&base, &interface.url) {
             warnings.push(format!("{generation} {}: {warning}", binding.in_cards()));
@@ -330,9 +333,6 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> (Behav
     let skills: Vec<Value> = target.skills().iter().filter(|skill| chosen(skill)).cloned().collect();
     let examples = target::examples(&json!({ "skills": skills }));
     for ((generation, binding), interface) in &target.interfaces {
-        if *binding == Binding::Grpc {
-            continue;
-        }
         let params = crate::speak::send_params(*generation, "tck-multi-turn are you there?", json!({}));
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };

@@ -8,7 +8,7 @@ use crate::discover;
 use crate::generation::{Binding, Generation};
 use crate::target;
 use crate::wire::sse::{Event, Reader};
-use crate::wire::{answer, evidence, json, proto_json};
+use crate::wire::{answer, evidence, grpc, json, proto_json};
 
 /// Panics if a property does not hold.
 pub type Check = fn(&[u8]);
@@ -20,6 +20,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("lab_answer", answers),
     ("lab_acts", acts),
     ("lab_assertion", assertions),
+    ("lab_grpc", grpc_messages),
 ];
 
 /// The same events wherever reads end.
@@ -97,6 +98,21 @@ fn answers(bytes: &[u8]) {
     }
 }
 
+/// Any bytes as every message of gRPC, as details of an error and as frames. What is read without anything odd is the
+/// same after it was written.
+fn grpc_messages(bytes: &[u8]) {
+    for generation in [Generation::V1, Generation::V0_3] {
+        grpc::reread(generation, bytes);
+    }
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let headers = [("grpc-status".to_owned(), "5".to_owned()), ("grpc-status-details-bin".to_owned(), text)];
+    assert!(grpc::status::Status::read(&headers).is_some_and(|status| status.code == 5));
+    let mut frames = grpc::frames::Reader::default();
+    frames.feed(bytes);
+    let read: usize = std::iter::from_fn(|| frames.next()).map(|frame| frame.message.len() + 5).sum();
+    assert_eq!(read + frames.left(), bytes.len());
+}
+
 /// A document, and all processing of it before anything is sent.
 fn acts(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -146,5 +162,5 @@ fn assertions(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    baton_fuzz::tests!(super::TARGETS: lab_sse lab_card lab_answer lab_acts lab_assertion);
+    baton_fuzz::tests!(super::TARGETS: lab_sse lab_card lab_answer lab_acts lab_assertion lab_grpc);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::acts::document::Raw;
 use crate::case::{Case, Category, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::target::{Behaviours, Interface, Target};
@@ -44,7 +45,7 @@ pub fn plan(cases: &[Arc<Case>], target: &Target, selection: &Selection) -> Vec<
         }
         for binding in Binding::ALL {
             let asked = selection.bindings.is_empty() || selection.bindings.contains(&binding);
-            if !asked || !(case.test.transport.is_empty() || case.test.transport.contains(&binding)) {
+            if !asked || !applies(case, binding) {
                 continue;
             }
             // A binding that neither the user named nor the card declares is not listed.
@@ -57,6 +58,14 @@ pub fn plan(cases: &[Arc<Case>], target: &Target, selection: &Selection) -> Vec<
         }
     }
     plan
+}
+
+/// A case without named bindings applies to all; raw steps are requests of HTTP with JSON.
+fn applies(case: &Case, binding: Binding) -> bool {
+    let named = &case.test.transport;
+    let mut raw = case.test.steps.iter().filter_map(|step| step.raw.as_ref());
+    let is_http = |raw: &Raw| !raw.path.starts_with("/.well-known/");
+    named.contains(&binding) || named.is_empty() && !(binding == Binding::Grpc && raw.any(is_http))
 }
 
 fn decide(

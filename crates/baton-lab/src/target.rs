@@ -115,6 +115,12 @@ impl Target {
     }
 }
 
+/// An address of gRPC need not have a scheme: then it is spoken as the agent itself is reached, with TLS or without.
+pub fn with_scheme(base: &str, url: String, binding: Binding) -> String {
+    let scheme = base.split_once("://").map_or("http", |(scheme, _)| scheme);
+    if binding == Binding::Grpc && !url.contains("://") { format!("{scheme}://{url}") } else { url }
+}
+
 /// The header with the extensions that a card requires; `None` if it requires none.
 pub fn extensions_header(card: &Value, generation: Generation) -> Option<(String, String)> {
     let declared = card["capabilities"]["extensions"].as_array().into_iter().flatten();

@@ -85,6 +85,19 @@ impl Rows {
         self.webhooks_of(key).any(|webhook| webhook.cursor.state == WebhookState::Open)
     }
 
+    fn move_webhook(
+        &mut self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> bool {
+        let known = self.webhooks.get_mut(&(task, id.clone()));
+        let Some(known) = known.filter(|known| known.cursor.revision == revision) else { return false };
+        known.cursor = WebhookCursor { revision: revision + 1, ..cursor };
+        true
+    }
+
     /// All open webhooks, sorted by key and id.
     fn open_webhooks(&self) -> impl Iterator<Item = OpenWebhook> {
         let is_open = |webhook: &StoredWebhook| webhook.cursor.state == WebhookState::Open;
@@ -387,10 +400,20 @@ impl Store for OwnStore {
         Ok(row.map(|row| rows.webhooks_of(row.head.key).cloned().collect()).unwrap_or_default())
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
         let mut rows = self.rows();
         let key = rows.tasks.get(&(scope.clone(), task.clone())).map(|row| row.head.key);
-        Ok(key.is_some_and(|key| rows.webhooks.remove(&(key, id.clone())).is_some()))
+        let Some(of) = key.map(|key| (key, id.clone())) else { return Ok(false) };
+        let is_meant =
+            |known: &StoredWebhook| revision.is_none_or(|revision| known.cursor.revision == revision);
+        let is_there = rows.webhooks.get(&of).is_some_and(is_meant);
+        Ok(is_there && rows.webhooks.remove(&of).is_some())
     }
 
     async fn move_webhook(
@@ -400,11 +423,7 @@ impl Store for OwnStore {
         revision: u64,
         cursor: WebhookCursor,
     ) -> StoreResult<bool> {
-        let mut rows = self.rows();
-        let known = rows.webhooks.get_mut(&(task, id.clone()));
-        let Some(known) = known.filter(|known| known.cursor.revision == revision) else { return Ok(false) };
-        known.cursor = WebhookCursor { revision: revision + 1, ..cursor };
-        Ok(true)
+        Ok(self.rows().move_webhook(task, id, revision, cursor))
     }
 
     async fn open_webhooks(
@@ -423,8 +442,17 @@ impl Store for OwnStore {
         Ok(self.rows().open_webhooks().filter(|open| open.key == task).collect())
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
         let mut rows = self.rows();
+        if !rows.move_webhook(failed.key, &failed.id, revision, cursor) {
+            return Ok(false);
+        }
         let failed_webhooks = &mut rows.failed_webhooks;
         failed_webhooks.insert((failed.key, failed.id.clone()), failed);
         while failed_webhooks.len() > most as usize {
@@ -433,7 +461,7 @@ impl Store for OwnStore {
             let Some((_, key, id)) = oldest else { break };
             failed_webhooks.remove(&(key, id));
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn failed_webhooks(
@@ -474,14 +502,9 @@ impl Store for OwnStore {
         Ok(foldable.len() as u64)
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let mut rows = self.rows();
-        let may_go = |row: &Row| row.ended_before(despite_webhooks) || !rows.has_open_webhook(row.head.key);
+        let may_go = |row: &Row| !rows.has_open_webhook(row.head.key);
         let ended = rows.tasks.iter().filter(|(_, row)| row.ended_before(before) && may_go(row));
         let mut ended: Vec<_> = ended.map(|(of, row)| (row.head.current.status_at, of.clone())).collect();
         ended.sort();

@@ -290,13 +290,16 @@ impl ServedCard {
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
         let address = &self.address;
+        // Below a path that the server does not know of there is an application, which gets calls for another path. The path
+        // that a proxy adds is its own business, as that of a public URL is.
+        let below = address.public_url.is_none() && !nested_at.is_empty();
         if let Some(base) = address.forwarded_address(peer, headers) {
-            return Arc::new(address.complete(edition, &base, true));
+            return Arc::new(address.complete(edition, &base, true, below));
         }
         if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
-        let at = |base: &str, slash| Arc::new(address.complete(edition, base, slash));
+        let at = |base: &str, slash| Arc::new(address.complete(edition, base, slash, below));
         match self.known_base() {
             Some(base) => {
                 let slash = address.public_url.as_ref().is_some_and(PublicUrl::ends_with_slash);
@@ -367,8 +370,8 @@ impl Address {
     }
 
     /// The card with its interfaces, for a server reached at `base`. `slash`: JSON-RPC is called at `base` with a slash
-    /// at the end.
-    fn complete(&self, edition: &Edition, base: &str, slash: bool) -> AgentCard {
+    /// at the end. `below`: only a part of the paths at `base` leads here.
+    fn complete(&self, edition: &Edition, base: &str, slash: bool, below: bool) -> AgentCard {
         let (mut card, served) = (AgentCard::clone(&edition.declared), edition.generations);
         let own = format!("{base}{}", self.place.prefix());
         let tenant = self.place.tenant().map(|tenant| tenant.to_string());
@@ -393,7 +396,9 @@ impl Address {
             // 0.1 gets an interface of its own only here: with 0.3 on the card its clients use that interface.
             all.push((Generation::V0_1, "JSONRPC", jsonrpc_url(&own)));
         }
-        all.extend(self.of_grpc(base));
+        if !below {
+            all.extend(self.of_grpc(base));
+        }
         let all = all.into_iter().filter(|(generation, ..)| served.has(*generation));
         card.interfaces = all.map(|(generation, binding, url)| interface(binding, url, generation)).collect();
         card

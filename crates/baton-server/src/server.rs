@@ -208,11 +208,13 @@ impl Server {
         binding::routes(Arc::clone(&self.site))
     }
 
-    /// Stops the agents: no new work is taken, running turns have the drain time to end, then streams close. Turns that
-    /// are still running are recovered at the next start. Applications that serve the [`router`](Self::router)
+    /// Stops the agents: no new work is taken, running turns have the drain time to end, then streams close, and calls of
+    /// webhooks have as long again. Turns that are still running are recovered at the next start. Applications that serve the [`router`](Self::router)
     /// themselves call this before they stop listening.
     pub async fn shut_down(&self) {
         self.engine().shut_down(self.drain).await;
+        // Afterwards, since turns that end in this time have something to deliver.
+        self.webhooks.stop(self.drain).await;
     }
 
     /// The server's metrics, as OpenMetrics text.
@@ -330,8 +332,11 @@ impl Server {
         let drained = async {
             tokio::select! {
                 biased;
-                _ = engine.fatal() => engine.abandon(),
-                () = engine.shut_down(self.drain) => {}
+                _ = engine.fatal() => {
+                    engine.abandon();
+                    self.webhooks.stop(Duration::ZERO).await;
+                }
+                () = self.shut_down() => {}
             }
         };
         let fatal = async {
@@ -489,7 +494,6 @@ impl Builder {
             clock: Arc::clone(&clock),
             keys,
             telemetry: engine.telemetry().clone(),
-            stopping: engine.stopping().clone(),
         };
         let push = self.push.map(|given| Push::new(given, parts)).transpose().map_err(StartError::Push)?;
         // All agents share one limit on streams.

@@ -13,12 +13,26 @@ use crate::setup;
 use crate::workspace::Workspace;
 
 /// Built one by one: cargo would unify the features of their dependencies if they were built together.
-const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
-const RUNNER: &str = "bench-run";
+const PACKAGES: &[&[&str]] = &[
+    BATON,
+    &["baton-echo", "--features", "grpc", "--bin", "baton-echo-grpc"],
+    &["controls"],
+    &["control-grpc"],
+    &["echo-a2a-server-lf"],
+    &["echo-a2a-grpc"],
+    RUNNER,
+];
+const BATON: &[&str] = &["baton-echo"];
+const RUNNER: &[&str] = &["bench-run"];
+/// The rows that measure our binary; they need no servers of others.
+const OF_BINARY: &[&str] = &["cold-start", "grpc-off"];
 /// Packages with hardly more dependencies than the project itself. The others need third-party SDKs.
-/// The row that measures our client commands; it needs no servers of others.
-const COMMANDS: &str = "cold-start";
-const OWN: &[&str] = &["baton-echo", "bench-host", "bench-load", RUNNER, "controls", "counts"];
+const OWN: &[&str] =
+    &["baton-echo", "bench-host", "bench-load", "bench-run", "control-grpc", "controls", "counts"];
+/// Those that have tests.
+const TESTED: &[&str] = &["bench-load", "bench-run", "control-grpc"];
+/// Our binary, built without gRPC.
+const WITHOUT_GRPC: &str = "baton-without-grpc";
 /// A package in a workspace of its own.
 const APART: &str = "a2a-protocol-sdk";
 
@@ -59,14 +73,14 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether our client commands are measured.
-    fn commands(&self) -> bool {
-        self.only.is_empty() || self.only.iter().any(|row| row == COMMANDS)
+    /// Whether our binary is measured.
+    fn binary(&self) -> bool {
+        self.only.is_empty() || self.only.iter().any(|row| OF_BINARY.contains(&row.as_str()))
     }
 
     /// Whether servers are compared.
     fn servers(&self) -> bool {
-        self.only.is_empty() || self.only.iter().any(|row| row != COMMANDS)
+        self.only.is_empty() || self.only.iter().any(|row| !OF_BINARY.contains(&row.as_str()))
     }
 
     /// Whether the page is written: only for complete runs, and for quick runs only with `--write`.
@@ -86,10 +100,11 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     if !choice.list {
         environments(workspace, &place)?;
     }
-    let mut command = Command::new(place.programs.join(RUNNER));
+    let mut command = Command::new(place.programs.join("bench-run"));
     command.arg("--programs").arg(&place.programs).arg("--scratch").arg(&place.scratch);
     command.arg("--sources").arg(&place.sources).arg("--tools").arg(&place.tools);
     command.arg("--baton").arg(Build::Release.command(workspace).get_program());
+    command.arg("--baton-without-grpc").arg(place.programs.join(WITHOUT_GRPC));
     if choice.list {
         command.arg("--list");
     }
@@ -111,15 +126,21 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     execute(&mut command)
 }
 
-/// A stage of the test command: bench code that uses our crates must keep compiling.
+/// A stage of the test command: bench code that uses our crates must keep compiling, and what measures must be right.
 pub fn lint(workspace: &Workspace) -> Result<(), String> {
     let manifest = workspace.root.join("bench/Cargo.toml").display().to_string();
     // The target folder of the project's own checks, so that dependencies are not checked twice.
     let target = workspace.target.display().to_string();
-    let mut args = vec!["clippy", "--all-targets", "--locked"];
-    args.extend(["--target-dir", &target, "--manifest-path", &manifest]);
-    args.extend(OWN.iter().flat_map(|package| ["--package", package]));
+    let places = ["--locked", "--target-dir", &target, "--manifest-path", &manifest];
+    let packages = |names: &'static [&str]| names.iter().flat_map(|package| ["--package", package]);
+    let mut args = vec!["clippy", "--all-targets", "--features", "baton-echo/grpc"];
+    args.extend(places);
+    args.extend(packages(OWN));
     args.extend(["--", "-D", "warnings"]);
+    execute(&mut workspace.cargo(&args))?;
+    let mut args = vec!["test", "--quiet"];
+    args.extend(places);
+    args.extend(packages(TESTED));
     execute(&mut workspace.cargo(&args))
 }
 
@@ -149,17 +170,20 @@ impl Place {
 fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), String> {
     let manifest = |folder: &Path| folder.join("Cargo.toml").display().to_string();
     let target = place.target.display().to_string();
-    let build = |manifest: String, package: Option<&str>| {
+    let build = |manifest: String, package: Option<&[&str]>| {
         let mut args =
             vec!["build", "--release", "--locked", "--target-dir", &target, "--manifest-path", &manifest];
-        args.extend(package.iter().flat_map(|package| ["--package", package]));
+        if let Some(package) = package {
+            args.push("--package");
+            args.extend(package);
+        }
         execute(&mut workspace.cargo(&args))
     };
     // Listing the rows needs the runner only.
     let packages = match (choice.list, choice.servers()) {
         (true, _) => &[RUNNER][..],
         (false, true) => PACKAGES,
-        (false, false) => &["baton-echo", RUNNER],
+        (false, false) => &[BATON, RUNNER],
     };
     for package in packages {
         build(manifest(&place.sources), Some(package))?;
@@ -167,10 +191,20 @@ fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), St
     if choice.list {
         return Ok(());
     }
-    if choice.commands() {
-        execute(&mut workspace.cargo(Build::Release.cargo_args()))?;
+    if choice.binary() {
+        build_binary(workspace, place)?;
     }
     if choice.servers() { build(manifest(&place.sources.join(APART)), None) } else { Ok(()) }
+}
+
+/// Our binary twice: without gRPC, kept under a name of its own, and as it is released.
+fn build_binary(workspace: &Workspace, place: &Place) -> Result<(), String> {
+    let without = ["build", "--release", "--locked", "--no-default-features", "--features", "otel"];
+    execute(&mut workspace.cargo(&without))?;
+    let (binary, kept) =
+        (Build::Release.command(workspace).get_program().to_owned(), place.programs.join(WITHOUT_GRPC));
+    fs::copy(binary, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    execute(&mut workspace.cargo(Build::Release.cargo_args()))
 }
 
 /// A virtual environment and a folder with `node_modules`, pinned, outside the tree.

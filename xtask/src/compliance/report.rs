@@ -105,7 +105,7 @@ impl Report {
              report:\n  tool: baton\n  tool_version: {}\n  language: Rust\n  repository: this one\n  \
              maintainer: the Baton project\n  report_date: {date}\n  spec_version: \"{SPEC_VERSION}\"\n  \
              spec_revision: {SPEC_REVISION}\n  a2a_versions: [\"1.0\"]\n  agent_tested: {}\n  \
-             agent_tck_conformant: unknown\n  transports_covered: [HTTP+JSON, JSON-RPC]\n  tier_claimed: {}\n\nsummary:\n",
+             agent_tck_conformant: unknown\n  transports_covered: [HTTP+JSON, JSON-RPC, gRPC]\n  tier_claimed: {}\n\nsummary:\n",
             self.version,
             quoted(AGENTS),
             self.tier()

@@ -26,19 +26,25 @@ struct Form {
 const TOKENS: [&str; 2] = ["conformance-one-0123456789", "conformance-two-9876543210"];
 const CALLERS: [&str; 4] = ["--bearer", TOKENS[0], "--other-bearer", TOKENS[1]];
 
-const FORMS: [Form; 5] = [
+const FORMS: [Form; 6] = [
     Form { name: "full", serve: &[], configured: None, test: &[] },
-    Form { name: "minimal", serve: &["--profile", "minimal"], configured: None, test: &[] },
+    Form {
+        name: "grpc",
+        serve: &["--grpc"],
+        configured: None,
+        test: &["--binding", "grpc", "--generation", "1.0,0.3"],
+    },
+    Form { name: "minimal", serve: &["--profile", "minimal", "--grpc"], configured: None, test: &[] },
     Form {
         name: "callers",
-        serve: &[],
+        serve: &["--grpc"],
         configured: Some(""),
         test: &["--select", "V1-AUTH,V03-AUTH,V01-AUTH,V01-CARD,V1-CARD"],
     },
     // An agent whose card declares what most do not: an extension that callers must name, an extended card, few media types.
     Form {
         name: "declares",
-        serve: &[],
+        serve: &["--grpc"],
         configured: Some(DECLARES),
         test: &[
             "--generation",
@@ -49,9 +55,9 @@ const FORMS: [Form; 5] = [
     },
     Form {
         name: "tls",
-        serve: &["--tls-self-signed"],
+        serve: &["--tls-self-signed", "--grpc"],
         configured: None,
-        test: &["--insecure", "--select", "V1-TLS,V1-CARD"],
+        test: &["--insecure", "--select", "V1-TLS,V1-CARD,V1-GRPC,V03-GRPC"],
     },
 ];
 
@@ -137,7 +143,7 @@ impl Form {
         if self.configured.is_some() {
             flags.extend(CALLERS);
         }
-        if self.test.is_empty() {
+        if self.test.is_empty() || self.name == "grpc" {
             flags.extend(["--second", second]);
         }
         println!("\nthe lab on the agent `{}`", self.name);

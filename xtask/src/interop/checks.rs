@@ -43,6 +43,20 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
+/// The messages of gRPC, held against those in the official Python packages.
+pub const MESSAGE_CHECKS: &[Check] = &[
+    check(
+        "p03_messages_are_those_of_the_official_package",
+        "numbers",
+        "every message, field, number, type, oneof, JSON name, enum value and method is in both, and nothing else is",
+    ),
+    check(
+        "p03_golden_messages_are_read_as_their_json",
+        "golden",
+        "the package reads our golden messages, as bytes and as JSON, and both are the same message",
+    ),
+];
+
 /// Signed cards: the SDKs' functions with cards of ours, and `baton card verify` with theirs.
 pub const SIGNING_CHECKS: &[Check] = &[
     check(
@@ -53,14 +67,15 @@ pub const SIGNING_CHECKS: &[Check] = &[
     check(
         "s02_refuses_a_signed_card_that_was_changed",
         "refuses",
-        "it refuses the same cards with one value changed",
+        "it refuses the same cards with one value changed: the name, the address of an interface, a capability, or a tag of a \
+         skill",
     ),
     check("p09_signs_cards_for_baton", "signs", "it signs cards with ES256 and EdDSA"),
     check(
         "p09_verifies_cards_that_an_sdk_signed",
         "is verified",
-        "`baton card verify` verifies those, also with other text than ASCII and with empty members, and refuses them with \
-         one member more",
+        "`baton card verify` verifies those, with ASCII, with other text, and with an empty description; it refuses them \
+         with another name, another address, another skill, or one member more",
     ),
 ];
 
@@ -127,9 +142,17 @@ pub const AUTH_CHECKS: &[Check] = &[
         "the client refuses a server of an unknown authority, and the server such a client",
     ),
     check("p05_extended_card", "extended card", "reads the card for callers that are known"),
-    check("s16_refuses_without_credential", "none", "without a credential the client reports 401"),
+    check(
+        "s16_refuses_without_credential",
+        "none",
+        "without a credential the client reports 401, over gRPC UNAUTHENTICATED",
+    ),
     check("s16_refuses_wrong_credentials", "wrong", "with a wrong one, too"),
-    check("s16_refuses_a_missing_scope", "scope", "a token without the scope gives 403"),
+    check(
+        "s16_refuses_a_missing_scope",
+        "scope",
+        "a token without the scope gives 403, over gRPC PERMISSION_DENIED",
+    ),
     check(
         "s16_foreign_tasks_are_not_found",
         "foreign",
@@ -203,6 +226,7 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         .chain(AUTH_CHECKS)
         .chain(CLIENT_CHECKS)
         .chain(GATE_CHECKS)
+        .chain(MESSAGE_CHECKS)
         .chain(SIGNING_CHECKS)
         .any(|check| check.name == name)
         // Those of our own commands are listed where they are made, in `crates/baton/tests/it/cli/live`.

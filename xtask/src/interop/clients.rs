@@ -20,6 +20,8 @@ pub struct Client {
     /// `interop/js/{stem}.mjs`, `interop/js/packages/{stem}/package.json`.
     pub stem: &'static str,
     pub bindings: &'static [Binding],
+    /// Versions and bindings that an SDK has not, for the page. Empty for frameworks: they have what their SDK has.
+    pub lacks: &'static [Lack],
     /// Whether `cargo xtask test` runs it; the others run with `--all`.
     pub tested: bool,
     /// Known failures, and why they are not ours to fix. A failure that is not listed fails the run, and so does a
@@ -31,6 +33,19 @@ pub struct Binding {
     /// The script's argument.
     pub argument: &'static str,
     pub shown: &'static str,
+}
+
+impl Binding {
+    /// Whether the agent has to serve gRPC.
+    pub fn is_grpc(&self) -> bool {
+        self.argument.starts_with("grpc")
+    }
+}
+
+/// The end of a [`Binding::shown`] or its whole, and why it is missing.
+pub struct Lack {
+    pub what: &'static str,
+    pub reason: &'static str,
 }
 
 pub struct Known {
@@ -45,13 +60,19 @@ const fn binding(argument: &'static str, shown: &'static str) -> Binding {
 
 const V1: &[Binding] = &[binding("jsonrpc", "JSON-RPC 1.0"), binding("rest", "HTTP+JSON 1.0")];
 const V0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3"), binding("rest", "HTTP+JSON 0.3")];
+const V0_3_WITH_GRPC: &[Binding] =
+    &[binding("jsonrpc", "JSON-RPC 0.3"), binding("rest", "HTTP+JSON 0.3"), binding("grpc", "gRPC 0.3")];
 /// For SDKs of 1.0 that also have transports for 0.3 agents.
 const V1_AND_0_3: &[Binding] = &[
     binding("jsonrpc", "JSON-RPC 1.0"),
     binding("rest", "HTTP+JSON 1.0"),
+    binding("grpc", "gRPC 1.0"),
     binding("jsonrpc-0.3", "JSON-RPC 0.3"),
     binding("rest-0.3", "HTTP+JSON 0.3"),
+    binding("grpc-0.3", "gRPC 0.3"),
 ];
+/// Of SDKs whose page rows are of 0.3.
+const NO_V1: Lack = Lack { what: "1.0", reason: "this version of the SDK is older than 1.0" };
 const JSON_RPC_0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3")];
 
 pub const CLIENTS: &[Client] = &[
@@ -61,6 +82,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_1_3",
         bindings: V1_AND_0_3,
+        lacks: &[],
         tested: true,
         known: &[],
     },
@@ -69,7 +91,8 @@ pub const CLIENTS: &[Client] = &[
         package: "a2a-sdk 0.3.26",
         language: Language::Python,
         stem: "client_0_3",
-        bindings: V0_3,
+        bindings: V0_3_WITH_GRPC,
+        lacks: &[NO_V1],
         tested: true,
         known: &[],
     },
@@ -79,6 +102,15 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_0_2",
         bindings: JSON_RPC_0_3,
+        lacks: &[
+            NO_V1,
+            Lack { what: "HTTP+JSON 0.3", reason: "this version of the SDK has no such transport" },
+            Lack {
+                what: "gRPC 0.3",
+                reason: "it has a client for stubs that the caller makes, which takes no address from a card; its messages \
+                         are those of 0.3 with fewer members. Not run",
+            },
+        ],
         tested: false,
         known: &[],
     },
@@ -88,6 +120,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::JavaScript,
         stem: "client_1_3",
         bindings: V1_AND_0_3,
+        lacks: &[],
         tested: true,
         known: &[],
     },
@@ -96,9 +129,15 @@ pub const CLIENTS: &[Client] = &[
         package: "@a2a-js/sdk 0.3.14",
         language: Language::JavaScript,
         stem: "client_0_3",
-        bindings: V0_3,
+        bindings: V0_3_WITH_GRPC,
+        lacks: &[NO_V1],
         tested: false,
-        known: &[],
+        known: &[Known {
+            binding: "grpc",
+            check: "p02_maps_not_cancelable_error",
+            reason: "the SDK reads FAILED_PRECONDITION for this error; 0.3 has no table, and Baton sends what the Python \
+                     SDK sends, UNIMPLEMENTED",
+        }],
     },
     Client {
         name: "google-adk",
@@ -106,6 +145,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_adk",
         bindings: V1,
+        lacks: &[],
         tested: false,
         known: &[],
     },
@@ -115,6 +155,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_strands",
         bindings: V0_3,
+        lacks: &[],
         tested: false,
         known: &[],
     },
@@ -124,6 +165,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_agent_framework",
         bindings: V1,
+        lacks: &[],
         tested: false,
         known: &[],
     },
@@ -133,6 +175,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_beeai",
         bindings: JSON_RPC_0_3,
+        lacks: &[],
         tested: false,
         known: &[],
     },
@@ -142,6 +185,7 @@ pub const CLIENTS: &[Client] = &[
         language: Language::Python,
         stem: "client_fasta2a",
         bindings: JSON_RPC_0_3,
+        lacks: &[],
         tested: false,
         known: &[],
     },
@@ -176,6 +220,22 @@ mod tests {
     fn names_are_unique() {
         let names: BTreeSet<&str> = CLIENTS.iter().map(|client| client.name).collect();
         assert_eq!(names.len(), CLIENTS.len());
+    }
+
+    /// A version and a binding that is not in the grid is explained below it.
+    #[test]
+    fn every_version_and_binding_of_an_sdk_runs_or_is_said_to_be_missing() {
+        let sdks =
+            CLIENTS.iter().filter(|client| client.package.contains("a2a") && client.package.contains("sdk"));
+        let names: Vec<&str> = sdks.clone().map(|client| client.name).collect();
+        assert_eq!(names, ["python-1.3.0", "python-0.3.26", "python-0.2.16", "js-1.3.0", "js-0.3.14"]);
+        for client in sdks {
+            for every in V1_AND_0_3 {
+                let runs = client.bindings.iter().any(|binding| binding.shown == every.shown);
+                let lacks = client.lacks.iter().any(|lack| every.shown.ends_with(lack.what));
+                assert!(runs != lacks, "{} over {}", client.name, every.shown);
+            }
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub static PARSER: Client = Client {
     language: Language::Python,
     stem: "metrics",
     bindings: &[],
+    lacks: &[],
     tested: true,
     known: &[],
 };

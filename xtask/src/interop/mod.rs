@@ -3,6 +3,7 @@
 mod auth;
 pub mod checks;
 pub mod clients;
+mod descriptors;
 pub mod environments;
 mod exec;
 mod gate;
@@ -47,6 +48,8 @@ pub struct Choice {
     webhooks: bool,
     /// Only signed cards.
     signing: bool,
+    /// Only the messages of gRPC.
+    messages: bool,
     /// Only the lab on third-party agents.
     servers: bool,
     /// Only our client with third-party agents.
@@ -69,6 +72,7 @@ impl Choice {
                 "--auth" => choice.auth = true,
                 "--webhooks" => choice.webhooks = true,
                 "--signing" => choice.signing = true,
+                "--messages" => choice.messages = true,
                 "--servers" => choice.servers = true,
                 "--client" => choice.client = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
@@ -86,7 +90,7 @@ impl Choice {
         if choice.servers {
             return choice.about_servers();
         }
-        if choice.write && !choice.all && !choice.auth {
+        if choice.write && !(choice.all || choice.auth || choice.signing || choice.messages) {
             return Err("--write needs --all: the page shows every client".to_owned());
         }
         let others = choice.all || choice.url.is_some() || !choice.only.is_empty();
@@ -111,6 +115,10 @@ impl Choice {
             return Err("--signing runs the checks of signed cards and nothing else".to_owned());
         }
         let single = single || choice.signing;
+        if choice.messages && (single || others) {
+            return Err("--messages compares the messages of gRPC and does nothing else".to_owned());
+        }
+        let single = single || choice.messages;
         if choice.client && (single || choice.url.is_some() || !choice.only.is_empty()) {
             return Err("--client runs our client and nothing else".to_owned());
         }
@@ -122,7 +130,7 @@ impl Choice {
 
     fn about_servers(self) -> Result<Self, String> {
         let others = self.exec || self.metrics || self.oidc || self.auth || self.webhooks || self.client;
-        if self.all || self.signing || others || self.url.is_some() {
+        if self.all || self.signing || self.messages || others || self.url.is_some() {
             return Err("--servers tests the agents of third-party SDKs and nothing else".to_owned());
         }
         if self.write && !self.only.is_empty() {
@@ -149,6 +157,9 @@ impl Choice {
         }
         if self.signing {
             return signing::clients();
+        }
+        if self.messages {
+            return descriptors::clients().map(|(client, _)| client).collect();
         }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
@@ -179,6 +190,11 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
+    if choice.messages {
+        let folder = made(results(workspace))?;
+        descriptors::run(workspace, &folder)?;
+        return if choice.write { page::write_messages(workspace, &folder) } else { Ok(()) };
+    }
     // These run with all clients, or on their own flag; not if single clients were chosen.
     let whole = choice.only.is_empty() && choice.url.is_none();
     if whole && !choice.exec && !choice.oidc && !choice.auth && !choice.webhooks && !choice.signing {
@@ -188,7 +204,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         return oidc::run(workspace, &made(results(workspace))?);
     }
     let surprises = match &choice.url {
-        Some(url) => run_all(workspace, &clients, url, &made(results(workspace).join("elsewhere"))?)?,
+        Some(url) => run_all(workspace, &clients, |_| url, &made(results(workspace).join("elsewhere"))?)?,
         None => {
             let folder = made(results(workspace))?;
             execute(&mut workspace.cargo(build.cargo_args()))?;
@@ -202,7 +218,8 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 return if choice.write { page::write_webhooks(workspace, &folder) } else { Ok(()) };
             }
             if choice.signing {
-                return signing::run(workspace, &folder, build);
+                signing::run(workspace, &folder, build)?;
+                return if choice.write { page::write_signing(workspace, &folder) } else { Ok(()) };
             }
             if whole && !choice.exec {
                 metrics::run(workspace, &folder, build)?;
@@ -218,13 +235,20 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 oidc::run(workspace, &folder)?;
                 auth::run(workspace, &folder, build)?;
                 webhooks::run(workspace, &folder, build, choice.all)?;
+                descriptors::run(workspace, &folder)?;
                 signing::run(workspace, &folder, build)?;
                 our_client::run(workspace, &folder, choice.all)?;
             }
             let agent = Agent::start(workspace, &folder, build)?;
-            let surprises = run_all(workspace, &clients, &agent.url(), &folder)?;
+            // Apart, since google-adk refuses every card with an address of gRPC.
+            let with_grpc = Agent::start_with(workspace, &folder, build, "server-grpc", &["--grpc"])?;
+            let (url, grpc_url) = (agent.url(), with_grpc.url());
+            let url_for = |binding: &Binding| if binding.is_grpc() { &*grpc_url } else { &*url };
+            let surprises = run_all(workspace, &clients, url_for, &folder)?;
             if !surprises.is_empty() {
-                println!("\n-- the last lines of the server's log --\n{}", agent.log_tail(40));
+                for agent in [&agent, &with_grpc] {
+                    println!("\n-- the last lines of a server's log --\n{}", agent.log_tail(40));
+                }
             }
             surprises
         }
@@ -268,8 +292,12 @@ pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
         let output = fs::read_to_string(signing::results(&results(workspace), client)).ok()?;
         Some((format!("{} cards", client.name), output))
     });
+    let messages = descriptors::clients().filter_map(|(client, _)| {
+        let output = fs::read_to_string(descriptors::results(&results(workspace), client)).ok()?;
+        Some((format!("{} messages", client.name), output))
+    });
     let ours = our_client::tested_results(&results(workspace));
-    plain.chain(with_credentials).chain(webhooks).chain(signing).chain(ours).collect()
+    plain.chain(with_credentials).chain(webhooks).chain(messages).chain(signing).chain(ours).collect()
 }
 
 /// What the client commands did with agents of other SDKs in the last run, as `(agent and binding, output)`.
@@ -283,15 +311,15 @@ pub fn oidc_results(workspace: &Workspace) -> Vec<String> {
 }
 
 /// Runs every client over each of its bindings; returns what was not as expected.
-fn run_all(
+fn run_all<'a>(
     workspace: &Workspace,
     clients: &[&Client],
-    url: &str,
+    url_for: impl Fn(&Binding) -> &'a str + Sync,
     folder: &Path,
 ) -> Result<Vec<String>, String> {
     let runs =
         clients.iter().flat_map(|client| client.bindings.iter().map(move |binding| (*client, binding)));
-    parallel::each(runs, |(client, binding)| run_one(workspace, client, binding, url, folder))
+    parallel::each(runs, |(client, binding)| run_one(workspace, client, binding, url_for(binding), folder))
 }
 
 fn run_one(
@@ -386,7 +414,12 @@ mod tests {
         assert!(parse(&["--webhooks", "--auth"]).is_err());
         assert!(parse(&["--webhooks", "--only", "fasta2a"]).is_err());
         assert!(parse(&["--signing"]).is_ok());
+        assert!(parse(&["--signing", "--write"]).is_ok());
         assert!(parse(&["--signing", "--all"]).is_err());
+        assert!(parse(&["--messages", "--write"]).is_ok());
+        assert!(parse(&["--messages", "--signing"]).is_err());
+        assert!(parse(&["--messages", "--only", "fasta2a"]).is_err());
+        assert!(parse(&["--servers", "--messages"]).is_err());
         assert!(parse(&["--signing", "--webhooks"]).is_err());
         assert!(parse(&["--servers", "--signing"]).is_err());
         assert!(parse(&["--servers", "--oidc"]).is_err());
@@ -412,6 +445,7 @@ mod tests {
             language: Language::Python,
             stem: "client_some",
             bindings: &[],
+            lacks: &[],
             tested: false,
             known: &[
                 Known { binding: "rest", check: "p02_cancels", reason: "" },

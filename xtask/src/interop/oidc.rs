@@ -25,6 +25,7 @@ pub static PROVIDER: Client = Client {
     language: Language::JavaScript,
     stem: "oidc_provider",
     bindings: &[],
+    lacks: &[],
     tested: true,
     known: &[],
 };

@@ -15,16 +15,17 @@ const AGENTS: &[&ThirdParty] = &[&agents::PYTHON_1_3, &agents::JS_1_3];
 
 const BINDINGS: &[&str] = &["JSON-RPC 1.0", "HTTP+JSON 1.0"];
 
-/// Runs the checks with an agent, if it is one of those; returns what failed.
+pub fn covers(agent: &ThirdParty) -> bool {
+    AGENTS.iter().any(|known| known.name == agent.name)
+}
+
+/// Runs the checks with an agent; returns what failed.
 pub fn run_one(
     workspace: &Workspace,
     folder: &Path,
     agent: &ThirdParty,
     url: &str,
 ) -> Result<Vec<String>, String> {
-    if !AGENTS.iter().any(|known| known.name == agent.name) {
-        return Ok(Vec::new());
-    }
     let results = results(folder, agent);
     let log = results.with_extension("log");
     let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;

@@ -5,20 +5,22 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::checks::{AUTH_CHECKS, CHECKS, CLIENT_CHECKS, Check, Verdict, WEBHOOK_CHECKS, verdicts};
+use super::checks::{
+    AUTH_CHECKS, CHECKS, CLIENT_CHECKS, Check, MESSAGE_CHECKS, Verdict, WEBHOOK_CHECKS, verdicts,
+};
 use super::clients::{Binding, CLIENTS, Client};
-use super::{auth, our_client, webhooks};
+use super::{auth, descriptors, our_client, signing, webhooks};
 use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/interop.md";
 /// Written by hand: what was seen on the wire.
 const NOTES: &str = "interop/what-clients-send.md";
 const WEBHOOKS: &str = "## Webhooks";
-/// The heading that follows it.
+/// The headings that follow it, each after the one before.
+const MESSAGES: &str = "## Messages of gRPC";
+const SIGNED_CARDS: &str = "## Signed cards";
 const OUR_CLIENT: &str = "## Baton's client";
-/// The heading that follows it.
 const WITH_CREDENTIALS: &str = "## With credentials";
-/// The heading that follows.
 const FAILS: &str = "## What fails";
 
 /// One client over one binding, with its output; empty if it did not run.
@@ -53,7 +55,17 @@ pub fn write_auth(workspace: &Workspace, results: &Path) -> Result<(), String> {
 
 /// Writes only the part about webhooks.
 pub fn write_webhooks(workspace: &Workspace, results: &Path) -> Result<(), String> {
-    replace(workspace, WEBHOOKS, OUR_CLIENT, |page| with_webhooks(page, results))
+    replace(workspace, WEBHOOKS, MESSAGES, |page| with_webhooks(page, results))
+}
+
+/// Writes only the part about the messages of gRPC.
+pub fn write_messages(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    replace(workspace, MESSAGES, SIGNED_CARDS, |page| with_messages(page, results))
+}
+
+/// Writes only the part about signed cards.
+pub fn write_signing(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    replace(workspace, SIGNED_CARDS, OUR_CLIENT, |page| with_signed_cards(page, results))
 }
 
 /// Writes only the part about our client.
@@ -87,6 +99,36 @@ fn replace(
 fn with_our_client(page: &mut String, results: &Path) {
     page.push_str(OUR_CLIENT);
     our_client::render(page, results);
+}
+
+/// Up to the next heading.
+fn with_signed_cards(page: &mut String, results: &Path) {
+    page.push_str(SIGNED_CARDS);
+    signing::render(page, results);
+}
+
+/// Up to the next heading.
+fn with_messages(page: &mut String, results: &Path) {
+    page.push_str(MESSAGES);
+    page.push_str(
+        "\n\nBaton's `.proto` files are its own. They are compared with the descriptors inside the official Python \
+         packages, in both\ndirections, and the packages read Baton's golden messages. `cargo xtask interop --messages \
+         --write` writes this part alone.\n\n",
+    );
+    let columns: Vec<&str> = MESSAGE_CHECKS.iter().map(|check| check.shown).collect();
+    line(page, format_args!("| package | messages | {} | counted |", columns.join(" | ")));
+    line(page, format_args!("|---|---|{}---|", ":-:|".repeat(columns.len())));
+    for (client, messages) in descriptors::clients() {
+        let output = fs::read_to_string(descriptors::results(results, client)).unwrap_or_default();
+        let cells: Vec<&str> = MESSAGE_CHECKS.iter().map(|check| cell(&output, check.name)).collect();
+        let counted = descriptors::counted(&output).join("; ");
+        line(
+            page,
+            format_args!("| **{}** | `{messages}` | {} | {counted} |", client.package, cells.join(" | ")),
+        );
+    }
+    page.push('\n');
+    legend(page, MESSAGE_CHECKS);
 }
 
 /// Up to the next heading.
@@ -125,7 +167,9 @@ fn with_credentials(page: &mut String, runs: &[Run]) {
     page.push_str(
         "\n\nOver HTTPS, with a certificate made for the run and npm `oidc-provider` as identity provider. Python: \
          the SDK's\n`AuthInterceptor`, or httpx for passwords and certificates. JavaScript: the SDK's \
-         `createAuthenticatingFetchWithRetry`.\n\n",
+         `createAuthenticatingFetchWithRetry`. Over\ngRPC certificates and passwords are credentials of the channel that the \
+         SDKs take; keys and tokens too, but for a2a-sdk 1.3.0,\nwhose `AuthInterceptor` adds them. gRPC libraries answer no \
+         challenges, so they have no digest authentication.\n\n",
     );
     grid(page, runs, AUTH_CHECKS);
     page.push('\n');
@@ -172,8 +216,13 @@ fn render(runs: &[Run], known: &[Run], notes: &str, results: &Path) -> String {
         "\n`ok`: passed. `fails`: see below. `–`: the client does not support it. `?`: did not run.\n\n",
     );
     legend(&mut page, CHECKS);
+    lacks(&mut page);
     page.push('\n');
     with_webhooks(&mut page, results);
+    page.push('\n');
+    with_messages(&mut page, results);
+    page.push('\n');
+    with_signed_cards(&mut page, results);
     page.push('\n');
     with_our_client(&mut page, results);
     page.push('\n');
@@ -184,6 +233,24 @@ fn render(runs: &[Run], known: &[Run], notes: &str, results: &Path) -> String {
     page.push_str(notes.trim_end());
     page.push('\n');
     page
+}
+
+/// The versions and bindings that are not in the grid.
+fn lacks(page: &mut String) {
+    page.push_str(
+        "\nThe grid has every version and binding of the SDKs, which are three bindings of 1.0 and three of 0.3, but for:\n\n",
+    );
+    for client in CLIENTS {
+        for lack in client.lacks {
+            let what = if lack.what == "1.0" { "all of 1.0" } else { lack.what };
+            line(page, format_args!("- {}, {what}: {}", client.package, lack.reason));
+        }
+    }
+    page.push_str(
+        "\nFrameworks run over JSON-RPC and HTTP+JSON alone: where they have gRPC, it is the SDK's transport, with a channel \
+         that the\nprogram makes. google-adk refuses every card that has an address of gRPC (`host:port` is no URL), so gRPC \
+         is off for the rows of\nother bindings: [how cards give it](grpc.md#the-address-on-the-card).\n",
+    );
 }
 
 fn grid(page: &mut String, runs: &[Run], checks: &[Check]) {

@@ -1,12 +1,13 @@
 //! Signed cards with the official SDKs: they verify those of our server, and `baton card verify` those that they sign.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::checks::{SIGNING_CHECKS, Verdict, verdicts};
 use super::clients::{CLIENTS, Client};
-use super::environments;
+use super::{environments, page};
 use crate::agent::{Agent, Build};
 use crate::workspace::Workspace;
 
@@ -18,6 +19,9 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
 
 /// The check that is made after a script.
 const OURS: &str = "p09_verifies_cards_that_an_sdk_signed";
+
+/// What `baton card verify` says of a card that was changed after it was signed.
+const REFUSED: &str = "is wrong";
 
 /// The example keys of RFC 7515 (A.3) and RFC 8037 (A.1).
 const P256: &str = r#"{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","d":"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}"#;
@@ -109,18 +113,73 @@ fn verify(workspace: &Workspace, folder: &Path, build: Build, prefix: &str) -> R
                 return Err(format!("{}: {}", card.display(), told.trim().replace('\n', "; ")));
             }
             let written = fs::read_to_string(&card).map_err(|e| format!("{}: {e}", card.display()))?;
-            let changed = card.with_extension("changed.json");
-            save(
-                &changed,
-                &written.replacen("\"version\"", "\"iconUrl\":\"https://evil.example/\",\"version\"", 1),
-            )?;
-            if verified(&changed)?.0 {
-                return Err(format!("{} was changed, and is verified", changed.display()));
+            for (what, text) in changes(&written)? {
+                let changed = card.with_extension(format!("{what}.json"));
+                save(&changed, &text)?;
+                let (good, told) = verified(&changed)?;
+                if good {
+                    return Err(format!("{} was changed, and is verified", changed.display()));
+                }
+                if !told.contains(REFUSED) {
+                    return Err(format!("{} was refused for something else: {told}", changed.display()));
+                }
             }
         }
     }
     Ok(())
 }
+
+/// The card with one value changed, or with one member more.
+fn changes(card: &str) -> Result<[(&'static str, String); 4], String> {
+    let skills = card.find("\"skills\"").ok_or("the card has no skills")?;
+    Ok([
+        ("name", longer(card, 0, "name")?),
+        ("url", longer(card, 0, "url")?),
+        ("skill", longer(card, skills, "id")?),
+        ("more", card.replacen("\"version\"", "\"iconUrl\":\"https://evil.example/\",\"version\"", 1)),
+    ])
+}
+
+/// The card with one letter more at the end of the first text that a member of this name has after `start`.
+fn longer(card: &str, start: usize, member: &str) -> Result<String, String> {
+    let name = format!("\"{member}\"");
+    let value = card[start..].find(&name).map(|at| start + at + name.len());
+    let opened = value.and_then(|value| card[value..].find('"').map(|at| value + at + 1));
+    let closed = opened.and_then(|opened| card[opened..].find('"').map(|at| opened + at));
+    let end = closed.ok_or_else(|| format!("the card has no {member}"))?;
+    Ok(format!("{}x{}", &card[..end], &card[end..]))
+}
+
+/// The section of `docs/interop.md`.
+pub fn render(page: &mut String, folder: &Path) {
+    page.push_str(
+        "\n\nBaton's cards, signed with ES256 and EdDSA, and the SDKs' functions that verify and sign: of an agent for \
+         everybody, of one\nwith an API key, and of one with text that is not ASCII. [How](card-signing.md); \
+         `cargo xtask interop --signing --write` writes\nthis part alone.\n\n",
+    );
+    let columns: Vec<&str> = SIGNING_CHECKS.iter().map(|check| check.shown).collect();
+    // Writing to a String cannot fail.
+    let _ = writeln!(page, "| SDK | {} |", columns.join(" | "));
+    let _ = writeln!(page, "|---|{}", ":-:|".repeat(columns.len()));
+    for client in clients() {
+        let output = fs::read_to_string(results(folder, client)).unwrap_or_default();
+        let cells: Vec<&str> = SIGNING_CHECKS.iter().map(|check| page::cell(&output, check.name)).collect();
+        let _ = writeln!(page, "| **{}** | {} |", client.package, cells.join(" | "));
+    }
+    page.push('\n');
+    page::legend(page, SIGNING_CHECKS);
+    page.push('\n');
+    page.push_str(LIMITS);
+}
+
+/// What the checks above know, in words.
+const LIMITS: &str = "\
+- @a2a-js/sdk 1.3.0 verifies a card with security schemes only as JSON: of a card that its resolver has read, it drops the
+  schemes before. The check fails when that is mended.
+- Both SDKs leave out what is empty before they verify; Baton's cards have a signature for that form, too.
+- a2a-sdk 0.3.26 for Python signs a form of its own and not that of RFC 8785: what is not ASCII is escaped, and members with
+  default values are left out. It runs in no check; cards of 0.3 have no rule for it.
+";
 
 fn with_id(key: &str, id: &str) -> String {
     key.replacen('{', &format!(r#"{{"kid":"{id}","#), 1)
@@ -147,6 +206,20 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_change_changes_one_value() {
+        let card = r#"{"name": "A", "u": [{"url":"https://a/"}], "version": "1", "skills": [{"id": "s", "name": "S"}]}"#;
+        let changed = changes(card).unwrap().map(|(_, text)| text);
+        let expected = [
+            card.replacen("\"A\"", "\"Ax\"", 1),
+            card.replacen("https://a/", "https://a/x", 1),
+            card.replacen("\"s\"", "\"sx\"", 1),
+            card.replacen("\"version\"", "\"iconUrl\":\"https://evil.example/\",\"version\"", 1),
+        ];
+        assert_eq!(changed, expected);
+        assert!(longer(card, 0, "tags").is_err());
+    }
 
     #[test]
     fn a_check_that_fails_or_does_not_run_is_told() {

@@ -35,11 +35,11 @@ impl Agents {
         save(&config, "[push]\ndevelopment = true\n")?;
         let config = config.to_str().ok_or("the path of the repository is not text")?;
         let start = |name, flags: &[&str]| Agent::start_with(workspace, folder, build, name, flags);
-        let scripted = ["--config", config, "--exec", "cat", "--exec-output", "jsonl"];
+        let scripted = ["--grpc", "--config", config, "--exec", "cat", "--exec-output", "jsonl"];
         Ok(Agents {
-            demo: start("webhooks-demo", &[])?,
+            demo: start("webhooks-demo", &["--grpc"])?,
             scripted: start("webhooks-scripted", &scripted)?,
-            without: start("webhooks-without", &["--profile", "streaming"])?,
+            without: start("webhooks-without", &["--grpc", "--profile", "streaming"])?,
         })
     }
 }

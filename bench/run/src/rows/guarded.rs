@@ -54,7 +54,7 @@ fn measure(point: &Point<'_>) -> Result<Points, String> {
 /// The difference between many requests and few: start, handshakes and the first requests are not in it.
 fn instructions(point: &Point<'_>) -> Result<f64, String> {
     let total = |requests| -> Result<u64, String> {
-        let counted = Counted::start(point.bench, &point.subject)?;
+        let counted = Counted::start(point.bench, &point.subject, &[])?;
         get(&counted.server, requests)?;
         counted.instructions()
     };

@@ -3,6 +3,8 @@
 mod cold_start;
 mod durable;
 mod growth;
+mod grpc;
+mod grpc_off;
 mod guarded;
 mod heap;
 mod lists;
@@ -91,6 +93,10 @@ pub const ROWS: &[Row] = &[
     workers::TWO,
     heap::COUNTED,
     growth::FLAT,
+    grpc::SEND,
+    grpc::GET,
+    grpc::BURST,
+    grpc_off::SWITCHED_OFF,
     cold_start::COMMANDS,
     webhooks::DELIVERIES,
     webhooks_dead::RECEIVERS,

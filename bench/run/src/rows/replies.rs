@@ -163,11 +163,11 @@ pub const LIST: Row = Row {
 pub(super) struct Load {
     pub(super) cpu: f64,
     pub(super) generator: f64,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
 impl Load {
-    fn points(mut self) -> Vec<(&'static str, f64)> {
+    pub(super) fn points(mut self) -> Vec<(&'static str, f64)> {
         let mut points =
             vec![("cpu", self.cpu), ("rate", self.outcome.per_second()), ("generator", self.generator)];
         for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
@@ -203,10 +203,20 @@ pub(super) fn loaded(
     connections: usize,
 ) -> Result<Load, String> {
     let mut fleet = fleet(server, connections)?;
-    good(fleet.closed(calls, expect, warm_up(point)).map_err(|error| error.to_string())?)?;
+    measured(point, server, |stop| fleet.closed(calls, expect, stop))
+}
+
+/// The same for any load that can be stopped.
+pub(super) fn measured(
+    point: &Point<'_>,
+    server: &Server,
+    mut run: impl FnMut(Stop) -> std::io::Result<Outcome>,
+) -> Result<Load, String> {
+    let mut run = |stop| good(run(stop).map_err(|error| error.to_string())?);
+    run(warm_up(point))?;
     let time = point.bench.pick(Duration::from_millis(1000), Duration::from_millis(2500));
     let (before, own) = (server.cpu()?, own_cpu());
-    let outcome = good(fleet.closed(calls, expect, Stop::After(time)).map_err(|error| error.to_string())?)?;
+    let outcome = run(Stop::After(time))?;
     let after = server.cpu()?;
     let per = |total: f64| total / outcome.answered.max(1) as f64;
     Ok(Load { cpu: per(before.until(after)), generator: per(own_cpu() - own), outcome })

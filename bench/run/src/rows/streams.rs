@@ -201,7 +201,7 @@ fn idle(
 
 /// How often an artifact event was encoded for a hundred subscribers, by valgrind's count of calls.
 fn encodings(point: &Point<'_>) -> Result<f64, String> {
-    let mut counted = callgrind::Counted::start(point.bench, &BATON)?;
+    let mut counted = callgrind::Counted::start(point.bench, &BATON, &[])?;
     let mut readers = subscribed(point, &counted.server, READERS)?;
     counted.server.order("go")?;
     good(readers.finish(Expect::stream(COMPLETED, CHUNKS)).map_err(|error| error.to_string())?)?;

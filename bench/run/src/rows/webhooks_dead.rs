@@ -110,7 +110,7 @@ fn measure(point: &Point<'_>) -> Result<Points, String> {
 fn instructions(point: &Point<'_>) -> Result<f64, String> {
     let total = |tasks| -> Result<u64, String> {
         let receiver = Receiver::of(point)?;
-        let counted = Counted::start(point.bench, &point.subject)?;
+        let counted = Counted::start(point.bench, &point.subject, &[])?;
         let mut one = fleet(&counted.server, 1)?;
         let sent =
             one.closed(&mut receiver.calls(&counted.server), Expect::reply(COMPLETED), Stop::Count(tasks));

@@ -1,4 +1,4 @@
-//! One connection of a stream: server-sent events, each decoded by the interface's codec.
+//! One connection of a stream: server-sent events, or messages of gRPC, each decoded by the interface's codec.
 
 use baton_protocol::wire::StreamItem;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
@@ -9,11 +9,49 @@ use baton_protocol::wire::sse::{SseEvent, SseParser};
 use crate::choose::{Binding, Interface};
 use crate::error::Error;
 use crate::http::Answer;
+#[cfg(feature = "grpc")]
+use crate::transport::grpc;
 use crate::transport::{agent_error, bounded, is_same_id, result_of};
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) enum Events {
+    ServerSent(Box<ServerSent>),
+    #[cfg(feature = "grpc")]
+    Grpc(Box<grpc::Messages>),
+}
+
+impl Events {
+    /// Errors before the first event come as an ordinary answer.
+    pub(crate) async fn open(
+        interface: Interface,
+        id: RpcId,
+        answer: Answer,
+        event_limit: usize,
+        reply_limit: usize,
+    ) -> Result<Self, Error> {
+        #[cfg(feature = "grpc")]
+        if interface.binding == Binding::Grpc {
+            let messages = grpc::Messages::open(interface, answer, event_limit).await?;
+            return Ok(Self::Grpc(Box::new(messages)));
+        }
+        let events = ServerSent::open(interface, id, answer, event_limit, reply_limit).await?;
+        Ok(Self::ServerSent(Box::new(events)))
+    }
+
+    /// The next event; `None` when the agent has closed the stream. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        match self {
+            Self::ServerSent(events) => events.next().await,
+            #[cfg(feature = "grpc")]
+            Self::Grpc(messages) => messages.next().await,
+        }
+    }
+}
+
+/// Server-sent events.
+#[derive(Debug)]
+pub(crate) struct ServerSent {
     interface: Interface,
     id: RpcId,
     answer: Answer,
@@ -47,9 +85,9 @@ impl Frame {
     }
 }
 
-impl Events {
-    /// Errors before the first event come as an ordinary answer, also with status 200.
-    pub(crate) async fn open(
+impl ServerSent {
+    /// Errors may have status 200.
+    async fn open(
         interface: Interface,
         id: RpcId,
         mut answer: Answer,
@@ -69,11 +107,10 @@ impl Events {
             single = Some(Frame::new(item, text.to_owned()));
         }
         let parser = SseParser::new(event_limit);
-        Ok(Events { interface, id, answer, parser, limit: event_limit, failed: None, single, is_stream })
+        Ok(ServerSent { interface, id, answer, parser, limit: event_limit, failed: None, single, is_stream })
     }
 
-    /// The next event; `None` when the agent has closed the stream. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+    async fn next(&mut self) -> Result<Option<Frame>, Error> {
         if !self.is_stream {
             return Ok(self.single.take());
         }

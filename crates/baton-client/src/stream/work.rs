@@ -16,7 +16,6 @@ use super::events::{Events, Frame};
 use crate::client::Client;
 use crate::error::Error;
 use crate::options::Retries;
-use crate::transport::Received;
 
 /// What came of it.
 #[derive(Debug)]
@@ -97,31 +96,28 @@ impl fmt::Debug for Work {
 /// The answer to a message that is not to be waited for, in the form of an event.
 pub(super) async fn sent(client: &Client, send: SendMessage) -> Result<Frame, Error> {
     let call = Call::SendMessage(SendMessage { return_immediately: true, ..send });
-    let Received { reply, json } = client.call_peer(&call, client.retries()).await?;
-    let item = reply.map(|reply| match reply {
+    let received = client.call_peer(&call, client.retries()).await?;
+    let json = received.json(client.interface());
+    let item = received.reply.map(|reply| match reply {
         Reply::SentTask(task) => StreamItem::Task(task),
         Reply::SentMessage(message) => StreamItem::Message(message),
         _ => unreachable!("a send is answered with a task or a message"),
     });
-    Ok(Frame::new(item, text(&json)))
+    Ok(Frame::new(item, json))
 }
 
 /// The task as it is now, in the form of an event.
 async fn task(client: &Client, id: TaskId) -> Result<Frame, Error> {
     let call = Call::GetTask(GetTask { id, history_length: HistoryLength::All });
-    let Received { reply, json } = client.call_peer(&call, &Retries::none()).await?;
-    let item = reply.map(|reply| match reply {
+    let received = client.call_peer(&call, &Retries::none()).await?;
+    let json = received.json(client.interface());
+    let item = received.reply.map(|reply| match reply {
         Reply::Task(task) => StreamItem::Task(task),
         _ => unreachable!("a get is answered with a task"),
     });
     let json = match client.interface().dialect() {
-        Dialect::V1 | Dialect::V0_3Rest => format!("{{\"task\":{}}}", text(&json)),
-        Dialect::V0_3 | Dialect::V0_1 => text(&json),
+        Dialect::V1 | Dialect::V0_3Rest => format!("{{\"task\":{json}}}"),
+        Dialect::V0_3 | Dialect::V0_1 => json,
     };
     Ok(Frame::new(item, json))
-}
-
-/// The codecs have read it as text already.
-fn text(json: &[u8]) -> String {
-    String::from_utf8_lossy(json).into_owned()
 }

@@ -17,6 +17,8 @@ use baton_server::auth::{
 
 use crate::harness::{TestServer, card_for, obedient, options, quick, serve, serve_router, with_agent};
 
+const BINDINGS: [Binding; 3] = [Binding::JsonRpc, Binding::HttpJson, Binding::Grpc];
+
 const KEY: &str = "a-key-of-sixteen-characters";
 
 fn keys() -> Arc<KeySet> {
@@ -34,14 +36,22 @@ async fn serve_with(chain: Chain) -> TestServer {
     serve(with_agent(obedient).auth(chain)).await
 }
 
-/// One call in each binding; the first error.
+/// One call in each binding; their error, which is the same in all.
 async fn calls(builder: Builder, server: &TestServer) -> Result<(), Error> {
-    for binding in [Binding::JsonRpc, Binding::HttpJson] {
-        let client = builder.clone().bindings([binding]).connect(&server.url).await?;
-        client.send("hello").await?;
-        if let Some(listed) = client.tasks(ListTasks::default()).next().await {
-            listed?;
-        }
+    let mut results = Vec::new();
+    for binding in BINDINGS {
+        results.push(call(builder.clone().bindings([binding]), server).await);
+    }
+    let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map_err(Error::kind)).collect();
+    assert!(kinds.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
+    results.pop().unwrap()
+}
+
+async fn call(builder: Builder, server: &TestServer) -> Result<(), Error> {
+    let client = builder.connect(&server.url).await?;
+    client.send("hello").await?;
+    if let Some(listed) = client.tasks(ListTasks::default()).next().await {
+        listed?;
     }
     Ok(())
 }
@@ -51,7 +61,7 @@ fn is_refused(result: Result<(), Error>, credentials_sent: bool) {
     let error = result.unwrap_err();
     let agent = error.agent().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(agent.kind(), Some(ErrorKind::Unauthenticated), "{error}");
-    assert_eq!(agent.http_status(), Some(401), "{error}");
+    assert!(agent.http_status() == Some(401) || agent.grpc_code() == Some(16), "{error}");
     assert_eq!(agent.credentials_sent(), credentials_sent, "{error}");
 }
 
@@ -102,7 +112,7 @@ async fn p09_a_bearer_token_may_change_under_a_client() {
     });
     calls(builder.clone(), &server).await.unwrap();
     // The provider finds out only by the refusal that its token is old.
-    for binding in [Binding::JsonRpc, Binding::HttpJson] {
+    for binding in BINDINGS {
         let client = builder.clone().bindings([binding]).connect(&server.url).await.unwrap();
         *now.lock().unwrap() = vec!["an-old-key-of-that-length".to_owned(), KEY.to_owned()];
         client.send("hello").await.unwrap();
@@ -163,11 +173,35 @@ async fn p09_the_extended_card_needs_credentials() {
         .auth(Chain::new().scheme("token", BearerTokens::new(keys())))
         .extended_card(extended);
     let server = serve(builder).await;
-    for binding in [Binding::JsonRpc, Binding::HttpJson] {
+    for binding in BINDINGS {
         let client = quick().bearer(KEY).bindings([binding]).connect(&server.url).await.unwrap();
         assert_eq!(client.extended_card().await.unwrap().description, "More for those who are known");
         let nobody = quick().bindings([binding]).connect(&server.url).await.unwrap();
         assert_eq!(nobody.extended_card().await.unwrap_err().kind(), Some(ErrorKind::Unauthenticated));
+    }
+    server.stop().await;
+}
+
+/// For the session: that is the client and its clones.
+#[tokio::test]
+async fn p09_the_extended_card_takes_the_place_of_the_public_one() {
+    let extended = AgentCard::new("test", "More for those who are known", "1.0.0");
+    let builder = with_agent(obedient)
+        .auth(Chain::new().scheme("token", BearerTokens::new(keys())))
+        .extended_card(extended);
+    let server = serve(builder).await;
+    for binding in BINDINGS {
+        let client = quick().bearer(KEY).bindings([binding]).connect(&server.url).await.unwrap();
+        let clone = client.clone();
+        assert_eq!(clone.card().description, "An agent for tests");
+        client.extended_card().await.unwrap();
+        assert_eq!(clone.card().description, "More for those who are known");
+        // It was found as it was, and others go on with that.
+        assert_eq!(client.discovered().card.description, "An agent for tests");
+        let another = quick().with_card(client.discovered().clone()).unwrap();
+        another.extended_card().await.unwrap_err();
+        assert_eq!(another.card().description, "An agent for tests");
+        client.send("hello").await.unwrap();
     }
     server.stop().await;
 }

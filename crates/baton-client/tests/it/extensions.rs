@@ -28,6 +28,8 @@ async fn p09_several_extensions_are_named_in_one_header() {
         (Binding::HttpJson, "HTTP+JSON", Generation::V1, "1.0", "a2a-extensions"),
         (Binding::JsonRpc, "JSONRPC", Generation::V0_3, "0.3", "x-a2a-extensions"),
         (Binding::HttpJson, "HTTP+JSON", Generation::V0_3, "0.3", "x-a2a-extensions"),
+        (Binding::Grpc, "GRPC", Generation::V1, "1.0", "a2a-extensions"),
+        (Binding::Grpc, "GRPC", Generation::V0_3, "0.3", "x-a2a-extensions"),
     ];
     let interfaces = faces.map(|(_, binding, _, version, _)| interface(binding, version)).join(",");
     let card = format!(

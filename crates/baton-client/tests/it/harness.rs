@@ -44,7 +44,7 @@ pub(crate) async fn serve(builder: Builder) -> TestServer {
 }
 
 pub(crate) async fn serve_on(builder: Builder, listener: TcpListener) -> TestServer {
-    let server = builder.build().await.expect("the server can be built");
+    let server = builder.grpc().build().await.expect("the server can be built");
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (stop, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(async move {

@@ -8,6 +8,8 @@
 mod harness;
 /// An agent that answers as a test wants, and remembers what it was asked.
 mod scripted;
+/// The same over gRPC.
+mod scripted_grpc;
 
 /// Credentials, and where they go.
 mod credentials;
@@ -17,6 +19,8 @@ mod discover;
 mod extensions;
 /// What is sent again and what is not; answers that are too large, too slow or wrong.
 mod failures;
+/// gRPC: addresses, metadata, answers of every kind, streams that end badly.
+mod grpc;
 /// Tokens of authorization servers.
 mod oauth;
 /// Every operation in every binding and generation.

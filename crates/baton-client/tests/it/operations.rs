@@ -10,13 +10,19 @@ use baton_server::{AgentError, Asked, Mount, Server};
 use crate::harness::{TestServer, card, obedient, quick, rest, serve, texts, with_agent};
 
 /// What Baton serves.
-const FACES: [(Binding, Generation); 5] = [
+const FACES: [(Binding, Generation); 7] = [
     (Binding::JsonRpc, Generation::V1),
     (Binding::HttpJson, Generation::V1),
+    (Binding::Grpc, Generation::V1),
     (Binding::JsonRpc, Generation::V0_3),
     (Binding::HttpJson, Generation::V0_3),
+    (Binding::Grpc, Generation::V0_3),
     (Binding::JsonRpc, Generation::V0_1),
 ];
+
+/// Those without a list of tasks.
+const LISTLESS: [(Binding, Generation); 2] =
+    [(Binding::Grpc, Generation::V0_3), (Binding::JsonRpc, Generation::V0_1)];
 
 async fn client(server: &TestServer, (binding, version): (Binding, Generation)) -> Client {
     let mut builder = quick().bindings([binding]).versions([version]);
@@ -126,6 +132,7 @@ async fn p09_errors_have_the_same_kind_and_name_in_every_binding() {
         assert!(!agent.message().is_empty());
         match face {
             (Binding::JsonRpc, _) => assert_eq!(agent.code(), Some(-32001), "{face:?}"),
+            (Binding::Grpc, _) => assert_eq!(agent.grpc_code(), Some(5), "{face:?}"),
             _ => assert_eq!(agent.http_status(), Some(404), "{face:?}"),
         }
     }
@@ -141,7 +148,7 @@ async fn p09_lists_go_through_all_pages() {
         let answered = sender.send(format!("number {number}")).await.unwrap();
         sent.push(answered.task().unwrap().id.clone());
     }
-    for face in &FACES[..4] {
+    for face in FACES.iter().filter(|face| !LISTLESS.contains(face)) {
         let client = client(&server, *face).await;
         let list = ListTasks { page_size: Some(3), ..ListTasks::default() };
         let mut pages = client.tasks(list.clone());
@@ -163,9 +170,11 @@ async fn p09_lists_go_through_all_pages() {
         let mut none = client.tasks(ListTasks { filter, ..ListTasks::default() });
         assert!(none.next().await.is_none(), "{face:?}");
     }
-    let old = client(&server, FACES[4]).await;
-    let error = old.tasks(ListTasks::default()).next().await.unwrap().unwrap_err();
-    assert!(matches!(error, Error::NotInVersion { version: Generation::V0_1, .. }), "{error}");
+    for face in LISTLESS {
+        let old = client(&server, face).await;
+        let error = old.tasks(ListTasks::default()).next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::NotInVersion { version, .. } if version == face.1), "{error}");
+    }
     server.stop().await;
 }
 
@@ -176,7 +185,7 @@ async fn p09_a_message_may_be_the_whole_answer() {
     }
     let server = Server::builder(card()).message_skill(AgentSkill::new("a", "a", "a"), answer);
     let server = serve(server).await;
-    for face in &FACES[..4] {
+    for face in &FACES[..6] {
         let client = client(&server, *face).await;
         let answered = client.send("hi").await.unwrap();
         assert_eq!(answered.message().unwrap().text(), "you said hi", "{face:?}");
@@ -196,7 +205,7 @@ async fn p09_the_tenant_of_the_interface_is_sent() {
             .task_skill(AgentSkill::new("test", "test", "test"), obedient)
     };
     let server = serve(Server::host().mount(mount("acme")).mount(mount("other"))).await;
-    for face in &FACES[..2] {
+    for face in &FACES[..3] {
         let base = format!("{}/acme", server.url);
         let client = quick().bindings([face.0]).versions([face.1]).connect(&base).await.unwrap();
         assert_eq!(client.interface().tenant(), Some("acme"), "{face:?}");

@@ -95,7 +95,7 @@ async fn served(card: &AgentCard) -> Discovered {
 }
 
 fn verified(key_id: &str, algorithm: &'static str) -> CardTrust {
-    CardTrust::Verified { key_id: key_id.to_owned(), algorithm, form: CardForm::V1 }
+    CardTrust::Verified { key_id: key_id.to_owned(), algorithm, form: CardForm::V1, uncovered: Vec::new() }
 }
 
 fn reasons(trust: CardTrust) -> String {
@@ -224,6 +224,48 @@ async fn p09_a_card_with_a_member_twice_is_not_verified() {
     twice.json = good.json.replacen('{', r#"{"x":{"y":1,"y":2},"#, 1);
     let trust = Client::builder().verify_card(&twice, &keys).await;
     assert!(reasons(trust).contains("duplicate key"));
+}
+
+/// RFC 7517, section 4.3: what a key may be used for.
+#[tokio::test]
+async fn p09_keys_that_are_not_for_verifying_are_left_out() {
+    let (algorithm, signer) = Signer::all().remove(1);
+    let mut card = unsigned();
+    card.signatures = vec![signer.sign(&format!(r#"{{"alg":"{algorithm}","kid":"k1"}}"#), &card)];
+    let card = served(&card).await;
+    for (says, counts) in [
+        (r#""use":"sig""#, true),
+        (r#""use":"enc""#, false),
+        (r#""key_ops":["verify"]"#, true),
+        (r#""key_ops":["sign","verify"]"#, true),
+        (r#""key_ops":["sign"]"#, false),
+        (r#""key_ops":[]"#, false),
+        (r#""key_ops":"verify""#, false),
+    ] {
+        let set = signer.keys().replacen(r#""kid""#, &format!(r#"{says},"kid""#), 1);
+        let keys = CardKeys::default().add_key_set(&set).unwrap();
+        let trust = Client::builder().verify_card(&card, &keys).await;
+        assert_eq!(matches!(trust, CardTrust::Verified { .. }), counts, "{says}: {trust:?}");
+    }
+}
+
+/// What is not looked at is said.
+#[tokio::test]
+async fn p09_more_signatures_than_are_looked_at_are_a_reason() {
+    let (algorithm, signer) = Signer::all().remove(1);
+    let keys = CardKeys::default().add_key_set(&signer.keys()).unwrap();
+    let mut card = unsigned();
+    let sign = |kid: &str| signer.sign(&format!(r#"{{"alg":"{algorithm}","kid":"{kid}"}}"#), &card);
+    let (good, unknown) = (sign("k1"), sign("k2"));
+    for (before, counts) in [(15, true), (16, false)] {
+        card.signatures = vec![unknown.clone(); before];
+        card.signatures.push(good.clone());
+        let trust = Client::builder().verify_card(&served(&card).await, &keys).await;
+        match counts {
+            true => assert_eq!(trust, verified("k1", algorithm)),
+            false => assert!(reasons(trust).ends_with("not looked at, only the first 16")),
+        }
+    }
 }
 
 #[tokio::test]

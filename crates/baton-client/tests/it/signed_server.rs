@@ -1,5 +1,6 @@
 //! The cards of a Baton server that signs them, as clients verify them.
 
+use baton_client::protocol::Generation;
 use baton_client::protocol::domain::{AgentCard, AgentInterface, AgentSkill};
 use baton_client::protocol::signature::card::CardForm;
 use baton_client::protocol::signature::jws::read_signature;
@@ -125,7 +126,73 @@ async fn s02_a_card_with_something_empty_has_a_signature_for_readers_who_leave_t
             found.extend(form(&with(&json, &signature, |_| {}), &keys).await);
         }
         assert_eq!(found, expected);
+        // The one for them counts least, and for who wants all members covered not at all.
+        let [whole, lesser] = [signatures(&json)[0].clone(), signatures(&json)[1].clone()];
+        let strict = keys.clone().require_every_member();
+        // The first one leaves out what is there for readers of 0.3.
+        let strictly = Some(CardForm::V1).filter(|_| version.is_some());
+        for (listed, any, strictly) in [
+            (json!([lesser]), CardForm::WithoutEmpty, None),
+            (json!([lesser, whole]), CardForm::V1, strictly),
+        ] {
+            let card = with(&json, &lesser, |card| card["signatures"] = listed);
+            assert_eq!((form(&card, &keys).await, form(&card, &strict).await), (Some(any), strictly));
+        }
+        // Who changes what is empty is noticed by the strict alone.
+        let change = |card: &mut Value| card["securityRequirements"] = json!([{"schemes": {}}]);
+        let changed = with(&json, &lesser, change);
+        assert_eq!(form(&changed, &keys).await, Some(CardForm::WithoutEmpty));
+        let CardTrust::Unverifiable { reasons } = verify(&changed, &strict).await else {
+            panic!("it counts")
+        };
+        assert!(reasons[0].contains("does not cover what is empty"), "{reasons:?}");
+        // With the others there, which are wrong then, everybody notices.
+        let mut changed: Value = serde_json::from_str(&json).unwrap();
+        change(&mut changed);
+        assert_eq!(form(&changed.to_string(), &keys).await, None);
     }
+    server.stop().await;
+}
+
+/// The members that only 0.3 has can be of anybody's, if a signature does not cover them: that is said, and the client does not use
+/// them.
+#[tokio::test]
+async fn s02_what_is_added_for_readers_of_0_3_is_named_and_not_used() {
+    let server = serve(agent(), "ec").await;
+    let keys = CardKeys::default().add_key(&key("ec").public_key()).unwrap();
+    let strict = keys.clone().require_every_member();
+    let superset = get(&format!("{}{AT}", server.url), None).await;
+    let newest = get(&format!("{}{AT}", server.url), Some("1.0")).await;
+    for json in [&superset, &newest] {
+        assert!(form(json, &strict).await.is_some(), "{json}");
+    }
+    let add = |json: &str| {
+        let mut card: Value = serde_json::from_str(json).unwrap();
+        card["url"] = json!("http://evil.example/");
+        card["preferredTransport"] = json!("JSONRPC");
+        card["protocolVersion"] = json!("0.3.0");
+        card["additionalInterfaces"] = json!([{"url": "http://evil2.example/", "transport": "GRPC"}]);
+        card["security"] = json!([{}]);
+        card.to_string()
+    };
+    // The signature over the whole document is there, and wrong.
+    for keys in [&keys, &strict] {
+        let trust = verify(&add(&superset), keys).await;
+        let CardTrust::Unverifiable { reasons } = &trust else { panic!("{trust:?}") };
+        assert!(reasons.iter().any(|reason| reason.contains("with the same key is wrong")), "{reasons:?}");
+    }
+    let added = add(&newest);
+    let trust = verify(&added, &keys).await;
+    let CardTrust::Verified { form: CardForm::V1, mut uncovered, .. } = trust else { panic!("{trust:?}") };
+    uncovered.sort();
+    let names = ["additionalInterfaces", "preferredTransport", "protocolVersion", "security", "url"];
+    assert_eq!(uncovered, names);
+    let CardTrust::Unverifiable { reasons } = verify(&added, &strict).await else { panic!("it counts") };
+    assert!(reasons[0].contains("does not cover") && reasons[0].contains("url"), "{reasons:?}");
+    // Whoever wants 0.3 gets the address that is signed.
+    let found = Discovered::from_json(added).unwrap();
+    let client = Client::builder().versions([Generation::V0_3]).with_card(found).unwrap();
+    assert!(client.interface().url().starts_with(&server.url), "{:?}", client.interface());
     server.stop().await;
 }
 

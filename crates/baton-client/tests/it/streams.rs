@@ -37,8 +37,10 @@ async fn p09_a_cut_stream_goes_on_behind_the_last_event() {
     for (binding, version) in [
         (Binding::JsonRpc, Generation::V1),
         (Binding::HttpJson, Generation::V1),
+        (Binding::Grpc, Generation::V1),
         (Binding::JsonRpc, Generation::V0_3),
         (Binding::HttpJson, Generation::V0_3),
+        (Binding::Grpc, Generation::V0_3),
         (Binding::JsonRpc, Generation::V0_1),
     ] {
         const STEPS: usize = 12;
@@ -79,6 +81,12 @@ async fn p09_a_cut_stream_goes_on_behind_the_last_event() {
 /// The server goes away and comes back on the same port, with the same store.
 #[tokio::test]
 async fn p09_a_restart_of_the_agent_is_survived() {
+    for binding in [Binding::JsonRpc, Binding::Grpc] {
+        survives_a_restart(binding).await;
+    }
+}
+
+async fn survives_a_restart(binding: Binding) {
     let store = Arc::new(MemoryStore::default());
     let (agent, permits) = stepwise(4);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -86,7 +94,7 @@ async fn p09_a_restart_of_the_agent_is_survived() {
     let server =
         serve_on(with_agent(agent).store(Arc::clone(&store)).drain(std::time::Duration::ZERO), listener)
             .await;
-    let client = quick().connect(&server.url).await.unwrap();
+    let client = quick().bindings([binding]).connect(&server.url).await.unwrap();
     let mut stream = client.stream("go").await.unwrap();
     permits.add_permits(2);
     let mut seen = Vec::new();

@@ -3,12 +3,12 @@
 use axum::Router;
 use axum::routing::get;
 use baton_client::protocol::ErrorKind;
-use baton_client::{Error, TlsOptions, TransportKind};
+use baton_client::{Binding, Error, TlsOptions, TransportKind};
 use baton_server::auth::{Chain, MutualTls, MutualTlsOptions};
 use baton_server::tls as server_tls;
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 
-use crate::harness::{TestServer, obedient, quick, serve, serve_router, with_agent};
+use crate::harness::{TestServer, obedient, quick, rest, serve, serve_router, texts, with_agent};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -47,8 +47,14 @@ async fn serve_tls(builder: baton_server::Builder) -> TestServer {
 async fn p09_only_a_trusted_certificate_is_accepted() {
     let (authority, another) = (Authority::new(), Authority::new());
     let server = serve_tls(with_agent(obedient).tls(authority.server())).await;
-    let client = quick().tls(authority.trusted()).connect(&server.url).await.unwrap();
-    client.send("hello").await.unwrap();
+    for binding in [Binding::JsonRpc, Binding::Grpc] {
+        let client = quick().bindings([binding]).tls(authority.trusted()).connect(&server.url).await.unwrap();
+        assert!(client.interface().url().starts_with("https://"), "{}", client.interface().url());
+        client.send("hello").await.unwrap();
+        let mut stream = client.stream("words one two").await.unwrap();
+        rest(&mut stream).await;
+        assert_eq!(texts(stream.task().unwrap()), ["one two"]);
+    }
     // The system's roots, and those of somebody else.
     for tls in [TlsOptions::default(), another.trusted()] {
         let error = quick().tls(tls).connect(&server.url).await.unwrap_err();
@@ -66,14 +72,17 @@ async fn p09_a_client_certificate_is_a_credential() {
     options.clients = server_tls::ClientCertificates::Optional(authority.0.pem());
     let chain = Chain::new().scheme("mtls", MutualTls::new(MutualTlsOptions::default()));
     let server = serve_tls(with_agent(obedient).tls(options).auth(chain)).await;
-    let nobody = quick().tls(authority.trusted()).connect(&server.url).await.unwrap();
-    assert_eq!(nobody.missing_credentials(), ["mtls"]);
-    assert_eq!(nobody.send("hello").await.unwrap_err().kind(), Some(ErrorKind::Unauthenticated));
     let (certificate, key) = authority.signs(&["ann.example"]);
     let tls = authority.trusted().client_certificate(&certificate, &key);
-    let ann = quick().tls(tls).connect(&server.url).await.unwrap();
-    assert!(ann.missing_credentials().is_empty());
-    ann.send("hello").await.unwrap();
+    for binding in [Binding::JsonRpc, Binding::Grpc] {
+        let builder = quick().bindings([binding]);
+        let nobody = builder.clone().tls(authority.trusted()).connect(&server.url).await.unwrap();
+        assert_eq!(nobody.missing_credentials(), ["mtls"]);
+        assert_eq!(nobody.send("hello").await.unwrap_err().kind(), Some(ErrorKind::Unauthenticated));
+        let ann = builder.tls(tls.clone()).connect(&server.url).await.unwrap();
+        assert!(ann.missing_credentials().is_empty());
+        ann.send("hello").await.unwrap();
+    }
     server.stop().await;
 }
 

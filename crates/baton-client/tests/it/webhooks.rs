@@ -13,11 +13,13 @@ use baton_client::protocol::domain::{
 use baton_client::protocol::generation::{AskedVersion, Generations, Named, of_method};
 use baton_client::protocol::operation::{Call, Reply};
 use baton_client::protocol::wire::dialect::{AnswerFacts, Dialect};
+use baton_client::protocol::wire::pb::Package;
 use baton_client::protocol::wire::{http_json, jsonrpc};
 use baton_client::protocol::{Error, ErrorKind, Generation};
 use baton_client::{Binding, Client};
 
 use crate::harness::{quick, serve_router};
+use crate::scripted_grpc;
 
 type Configs = Arc<Mutex<Vec<PushConfig>>>;
 
@@ -58,6 +60,13 @@ async fn answer(
     let asked = AskedVersion::read(version, None);
     let mut out = Vec::new();
     let mut status = StatusCode::OK;
+    if let Some((package, operation)) = Package::of_path(uri.path()) {
+        let call = package.decode_call(operation, scripted_grpc::message(&body)).unwrap().call;
+        return match reply(&configs, call) {
+            Ok(reply) => scripted_grpc::Script::of(&package.write_reply(&reply).unwrap()).answer(),
+            Err(error) => scripted_grpc::Script::default().failed(package, &error).answer(),
+        };
+    }
     if uri.path() == "/rpc" {
         let request = jsonrpc::parse_request(&body).unwrap();
         let id = request.id.unwrap();
@@ -91,10 +100,14 @@ async fn answer(
 }
 
 async fn client(url: &str, binding: Binding, version: Generation) -> Client {
-    let path = if binding == Binding::JsonRpc { "rpc" } else { "rest" };
+    let url = match binding {
+        Binding::JsonRpc => format!("{url}/rpc"),
+        Binding::HttpJson => format!("{url}/rest"),
+        _ => url.strip_prefix("http://").unwrap().to_owned(),
+    };
     let mut card = AgentCard::new("webhooks", "", "1");
     card.interfaces = vec![AgentInterface {
-        url: format!("{url}/{path}"),
+        url,
         protocol_binding: binding.name().to_owned(),
         protocol_version: version.version().to_owned(),
         tenant: None,
@@ -115,6 +128,8 @@ async fn p09_webhooks_are_made_read_listed_and_removed() {
         (Binding::HttpJson, Generation::V1),
         (Binding::JsonRpc, Generation::V0_3),
         (Binding::HttpJson, Generation::V0_3),
+        (Binding::Grpc, Generation::V1),
+        (Binding::Grpc, Generation::V0_3),
     ] {
         let configs = Configs::default();
         let url = serve_router(Router::new().fallback(answer).with_state(Arc::clone(&configs))).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::talk::{Say, fresh_id, skip};
 use super::{Done, differs, fail};
-use crate::generation::Generation;
+use crate::generation::{Binding, Generation};
 use crate::run::Bench;
 use crate::wire::no_answer::Kind;
 use crate::wire::request::Operation;
@@ -192,6 +192,10 @@ pub(super) async fn challenge(bench: &Bench) -> Done {
 }
 
 fn challenges(bench: &Bench, operation: Operation, error: &WireError) -> Done {
+    // A challenge is part of HTTP 401; gRPC has UNAUTHENTICATED alone.
+    if bench.binding() == Binding::Grpc {
+        return Ok(());
+    }
     let is_there = |(name, value): &(String, String)| {
         name.eq_ignore_ascii_case("www-authenticate") && !value.trim().is_empty()
     };

@@ -6,6 +6,7 @@
 
 mod acts;
 mod callers;
+mod grpc;
 mod older;
 mod receiver;
 mod shape;
@@ -63,6 +64,9 @@ fn sentence(found: crate::acts::assertion::Mismatch) -> String {
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,
+    grpc::answers::CHECKS,
+    grpc::deadlines::CHECKS,
+    grpc::requests::CHECKS,
     two::CHECKS,
     v0_1::auth::CHECKS,
     v0_1::card::CHECKS,

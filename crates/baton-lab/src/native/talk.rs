@@ -12,9 +12,8 @@ use crate::native::{Done, differs, fail};
 use crate::run::Bench;
 use crate::target::Behaviours;
 use crate::wire::answer::read_event;
-use crate::wire::probe::Open;
 use crate::wire::request::Operation;
-use crate::wire::{Answer, WireError, errors};
+use crate::wire::{Answer, Open, WireError, errors};
 
 /// The test phrase for any agent: one that does not know it is sent an example phrase of its skills instead.
 pub(super) const COMPLETE: &str = "tck-complete-task";
@@ -193,14 +192,17 @@ impl Bench {
         }
     }
 
-    /// True if the error has this name. HTTP+JSON has only a status for JSON-RPC's own errors; an error without a
+    /// True if the error has this name. HTTP+JSON and gRPC have only a status for JSON-RPC's own errors; an error without a
     /// reason matches every error with its status (another case checks that there is a reason).
     pub(super) fn is_named(&self, error: &WireError, name: &str) -> bool {
         if error.name.as_deref() == Some(name) {
             return true;
         }
-        if self.binding() != Binding::Rest || error.name.is_some() {
+        if self.binding() == Binding::Jsonrpc || error.name.is_some() {
             return false;
+        }
+        if self.binding() == Binding::Grpc {
+            return error.code.is_some_and(|code| errors::fits_grpc(self.generation(), name, code));
         }
         // 0.3 defines neither the statuses nor the form of errors.
         if self.generation() == Generation::V0_3 {

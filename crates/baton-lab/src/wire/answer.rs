@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::errors;
 use super::evidence::Received;
+use super::grpc;
 use super::json;
 use super::proto_json;
 use super::sse::Event;
@@ -88,8 +89,18 @@ impl Answer {
 }
 
 impl WireError {
+    /// The code of gRPC, for an error over gRPC.
+    pub fn grpc_code(&self) -> Option<i64> {
+        let status = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("grpc-status"))?;
+        status.1.trim().parse().ok()
+    }
+
     pub fn summary(&self) -> String {
         let name = self.name.as_deref().unwrap_or("an error without a known name");
+        if let Some(code) = self.grpc_code() {
+            let message = self.message.as_deref().unwrap_or_default();
+            return format!("{name}, gRPC {} ({code}): {message}", grpc::status::name(code));
+        }
         let code = self.code.map(|code| format!(" ({code})")).unwrap_or_default();
         let message = self.message.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
         format!("{name}{code}, HTTP {}{message}", self.status)
@@ -119,7 +130,9 @@ pub fn read(generation: Generation, binding: Binding, received: &Received, body:
     }
     let root = match binding {
         Binding::Jsonrpc => body.as_ref().and_then(|body| body.get("result")).cloned(),
-        Binding::Rest if generation == Generation::V0_3 => body.as_ref().map(proto_json::reply),
+        Binding::Rest | Binding::Grpc if generation == Generation::V0_3 => {
+            body.as_ref().map(proto_json::reply)
+        }
         Binding::Rest | Binding::Grpc => body.clone(),
     };
     Answer::Reply { status, headers, root, body }
@@ -133,8 +146,12 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
     let details = details.cloned().unwrap_or(Value::Null);
     let code = error.get("code").and_then(Value::as_i64);
     let by_reason = errors::reason_in(&details).and_then(errors::of_reason);
+    let message = error.get("message").and_then(Value::as_str);
     let name = match binding {
         Binding::Jsonrpc => by_reason.or_else(|| errors::of_code(generation, code?)),
+        Binding::Grpc if generation == Generation::V0_3 => {
+            by_reason.or_else(|| errors::of_message(message.unwrap_or_default()))
+        }
         // Some servers of 0.3 put the JSON-RPC code into the body of a REST error.
         Binding::Rest | Binding::Grpc => by_reason
             .or_else(|| errors::of_code(generation, code.filter(|code| *code < 0)?))
@@ -145,7 +162,7 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
         headers: Vec::new(),
         code,
         name: name.map(str::to_owned),
-        message: error.get("message").and_then(Value::as_str).map(str::to_owned),
+        message: message.map(str::to_owned),
         details,
         body: None,
     }
@@ -176,11 +193,13 @@ pub fn read_event(generation: Generation, binding: Binding, event: &Event) -> Re
         _ => value.get("error").filter(|error| error.get("code").is_some()).cloned(),
     };
     if let Some(error) = error {
-        return Err(read_error(generation, binding, &error, 200));
+        // Within a stream an error has no status of HTTP; a code of gRPC stands for one.
+        let code = error.get("code").and_then(Value::as_i64).filter(|_| binding == Binding::Grpc);
+        return Err(read_error(generation, binding, &error, code.map_or(200, grpc::status::http)));
     }
     Ok(match binding {
         Binding::Jsonrpc => value.get("result").cloned().unwrap_or(Value::Null),
-        Binding::Rest if generation == Generation::V0_3 => proto_json::reply(&value),
+        Binding::Rest | Binding::Grpc if generation == Generation::V0_3 => proto_json::reply(&value),
         Binding::Rest | Binding::Grpc => value,
     })
 }

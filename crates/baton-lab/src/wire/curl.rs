@@ -1,9 +1,12 @@
-//! A request as a `curl` line, to reproduce it.
+//! A request as a `curl` line, or a `grpcurl` line, to reproduce it.
 
 use super::evidence::Sent;
 
 /// Secrets are already masked in the evidence; the user has to insert them.
 pub fn line(sent: &Sent) -> String {
+    if let Some(line) = grpcurl(sent) {
+        return line;
+    }
     let mut line = "curl -sS".to_owned();
     if sent.method != "GET" && !(sent.method == "POST" && sent.body.is_some()) {
         line += &format!(" -X {}", sent.method);
@@ -18,6 +21,27 @@ pub fn line(sent: &Sent) -> String {
     line
 }
 
+/// For calls of gRPC, whose body is shown as JSON. The tool asks the agent for the messages by reflection; without that
+/// it needs the `.proto` file.
+fn grpcurl(sent: &Sent) -> Option<String> {
+    let own = ["content-type", "te"];
+    let is_own = |name: &str| own.iter().any(|known| name.eq_ignore_ascii_case(known));
+    sent.headers.iter().find(|(name, value)| is_own(name) && value == "application/grpc")?;
+    let (scheme, rest) = sent.url.split_once("://")?;
+    let (host, method) = rest.split_once('/')?;
+    let mut line = "grpcurl".to_owned();
+    if scheme == "http" {
+        line += " -plaintext";
+    }
+    for (name, value) in sent.headers.iter().filter(|(name, _)| !is_own(name)) {
+        line += &format!(" -H {}", quoted(&format!("{name}: {value}")));
+    }
+    if let Some(body) = &sent.body {
+        line += &format!(" -d {}", quoted(body));
+    }
+    Some(format!("{line} {host} {method}"))
+}
+
 /// Quotes text for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
@@ -26,6 +50,19 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_of_grpc_is_one_for_grpcurl() {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let sent = Sent {
+            method: "POST".to_owned(),
+            url: "http://h:1/lf.a2a.v1.A2AService/GetTask".to_owned(),
+            headers: vec![header("Content-Type", "application/grpc"), header("A2A-Version", "1.0")],
+            body: Some("{}".to_owned()),
+        };
+        let line = "grpcurl -plaintext -H 'A2A-Version: 1.0' -d '{}' h:1 lf.a2a.v1.A2AService/GetTask";
+        assert_eq!(super::line(&sent), line);
+    }
 
     #[test]
     fn the_line_can_be_pasted() {

@@ -86,6 +86,51 @@ pub fn first_http_status(name: &str) -> Option<u16> {
     }
 }
 
+/// The gRPC code that 1.0.1 gives an error.
+pub fn grpc_code(name: &str) -> Option<i64> {
+    Some(match name {
+        "TaskNotFoundError" => 5,
+        "TaskNotCancelableError"
+        | "PushNotificationNotSupportedError"
+        | "UnsupportedOperationError"
+        | "ExtendedAgentCardNotConfiguredError"
+        | "ExtensionSupportRequiredError"
+        | "VersionNotSupportedError" => 9,
+        "ContentTypeNotSupportedError" | "InvalidParamsError" | "InvalidRequestError" | "JSONParseError" => 3,
+        "InvalidAgentResponseError" | "InternalError" => 13,
+        "MethodNotFoundError" => 12,
+        _ => return None,
+    })
+}
+
+/// The gRPC code 1.0.0 gave an error, where 1.0.1 gives another.
+pub fn first_grpc_code(name: &str) -> Option<i64> {
+    let was_unimplemented =
+        ["PushNotificationNotSupportedError", "UnsupportedOperationError", "VersionNotSupportedError"];
+    was_unimplemented.contains(&name).then_some(12)
+}
+
+/// True if the gRPC code is acceptable for this error. 0.3 has no table: there the codes of deployed servers are
+/// accepted, and those of 1.0.
+pub fn fits_grpc(generation: Generation, name: &str, code: i64) -> bool {
+    if grpc_code(name) == Some(code) || first_grpc_code(name) == Some(code) {
+        return true;
+    }
+    generation == Generation::V0_3
+        && match name {
+            "TaskNotCancelableError" | "ContentTypeNotSupportedError" => code == 12,
+            "AuthenticatedExtendedCardNotConfiguredError" => [5, 9, 12].contains(&code),
+            _ => false,
+        }
+}
+
+/// The name with which a message begins, as some servers of 0.3 tell it over gRPC.
+pub fn of_message(message: &str) -> Option<&'static str> {
+    let word = message.split(':').next()?.trim();
+    let known = V0_3.iter().chain(RPC).map(|row| row.0);
+    known.into_iter().find(|name| *name == word)
+}
+
 /// True if the HTTP status is acceptable for this error in 0.3. The specification asks for "appropriate" statuses and
 /// has no table, so statuses that deployed servers use, and those of 1.0, are accepted.
 pub fn fits_v0_3(name: &str, status: u16) -> bool {

@@ -1,25 +1,27 @@
 //! Sends requests and records them with their answers.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::header::WWW_AUTHENTICATE;
 use reqwest::{Response, StatusCode, Url};
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::answer::{self, Answer};
 use super::credentials::Credentials;
 use super::detour::{self, Detour};
 use super::digest::Challenge;
 use super::evidence::{self, Exchange, Received, Sent};
+use super::grpc::call::{self, Call, Channel};
+use super::grpc::methods::Method;
+use super::grpc::{self, frames};
 use super::no_answer::NoAnswer;
+use super::open::{Open, Source};
 use super::request::Request;
 use super::socket::{self, Socket};
-use super::sse::Reader;
 use super::trust::Trust;
 use crate::generation::{Binding, Generation};
-
-/// Largest answer that is read.
-const MOST_ANSWER: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct ProbeOptions {
@@ -37,6 +39,8 @@ pub struct Probe {
     /// The digest challenge that these credentials have answered last.
     challenge: Arc<Mutex<Option<Challenge>>>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
+    /// HTTP/2 connections of this case, by address and whether the client certificate is shown.
+    channels: Arc<AsyncMutex<BTreeMap<(String, bool), Channel>>>,
 }
 
 /// One client that shows the client certificate, one that does not: a connection of one must not serve the other.
@@ -66,7 +70,14 @@ impl Probe {
 
     pub fn trusting(options: ProbeOptions, trust: &Trust) -> Result<Self, NoAnswer> {
         let clients = Arc::new(Clients::new(&options, trust, |client| client)?);
-        Ok(Probe { clients, options, around: None, challenge: Arc::default(), exchanges: Arc::default() })
+        Ok(Probe {
+            clients,
+            options,
+            around: None,
+            challenge: Arc::default(),
+            exchanges: Arc::default(),
+            channels: Arc::default(),
+        })
     }
 
     /// The same through a detour. There every request uses a new connection, so that each is affected by the faults.
@@ -111,7 +122,7 @@ impl Probe {
 
     /// The same, with a new, empty record.
     pub fn fresh(&self) -> Self {
-        Probe { exchanges: Arc::default(), ..self.clone() }
+        Probe { exchanges: Arc::default(), channels: Arc::default(), ..self.clone() }
     }
 
     /// Without credentials.
@@ -150,7 +161,7 @@ impl Probe {
         self.lock().clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Exchange>> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Exchange>> {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -178,11 +189,8 @@ impl Probe {
         }
         let (mut events, mut frames, mut error) = (Vec::new(), Vec::new(), None);
         let mut closed = false;
-        // Slightly before the connection's own timeout: a stream that stays open is a result, not a broken answer.
-        let deadline = open.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(open.deadline);
         while error.is_none() && !enough(&events) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match tokio::time::timeout(left, open.next_frame()).await {
+            match tokio::time::timeout(open.left(), open.next_frame()).await {
                 Ok(Ok(Some(frame))) => {
                     match answer::read_event(generation, binding, &frame) {
                         Ok(event) => events.push(event),
@@ -199,24 +207,25 @@ impl Probe {
             }
         }
         let (status, headers) = (open.received.status, open.received.headers.clone());
+        if let Some(error) = error.take_if(|_| binding == Binding::Grpc && events.is_empty()) {
+            // Whether the head was sent before the error makes no difference in gRPC.
+            return Ok(Answer::Error(error));
+        }
         Ok(Answer::Stream { status, headers, events, frames, closed, error })
     }
 
     /// Sends, and returns as soon as the head of the answer has arrived.
     pub async fn open(&self, request: &Request) -> Result<Open, NoAnswer> {
+        if let Some(method) = request.grpc() {
+            return self.open_grpc(method, request).await;
+        }
         let started = Instant::now();
         let sent = self.masked(request);
         let answered = tokio::time::timeout(self.options.timeout, self.send(request)).await;
         let response = match answered {
             Ok(Ok(response)) => response,
-            failed => {
-                let trouble = match failed {
-                    Ok(Err(trouble)) => trouble,
-                    _ => NoAnswer::new(format!("no answer within {} s", self.options.timeout.as_secs_f32())),
-                };
-                self.note(sent, None, Some(trouble.why.clone()), started);
-                return Err(trouble);
-            }
+            Ok(Err(trouble)) => return Err(self.unanswered(sent, trouble, started)),
+            Err(_) => return Err(self.unanswered(sent, self.too_late(), started)),
         };
         let headers = response.headers().iter();
         let headers = headers.map(|(name, value)| {
@@ -225,19 +234,94 @@ impl Probe {
         let received =
             Received { status: response.status().as_u16(), headers: headers.collect(), body: String::new() };
         let index = self.note(sent, Some(received.clone()), None, started);
-        let deadline = started + self.options.timeout;
-        Ok(Open {
-            received,
-            response,
-            reader: Reader::default(),
-            frames: Vec::new(),
-            seen: Vec::new(),
-            let_go: 0,
-            probe: self.clone(),
-            index,
-            started,
-            deadline,
+        Ok(Open::new(received, Source::Http(response), self, index, started))
+    }
+
+    fn too_late(&self) -> NoAnswer {
+        NoAnswer::new(format!("no answer within {} s", self.options.timeout.as_secs_f32()))
+    }
+
+    fn unanswered(&self, sent: Sent, trouble: NoAnswer, started: Instant) -> NoAnswer {
+        self.note(sent, None, Some(trouble.why.clone()), started);
+        trouble
+    }
+
+    /// The same over gRPC: a stream is open once its head is there, any other answer once it is whole.
+    async fn open_grpc(&self, method: Method, request: &Request) -> Result<Open, NoAnswer> {
+        let started = Instant::now();
+        let sent = self.masked(request);
+        let params = request.body.as_deref().and_then(super::json::read).unwrap_or_default();
+        let answering = async {
+            let message = method.encoded(&params).map_err(NoAnswer::new)?;
+            let mut call = self.call(request, frames::framed(0, &message)).await?;
+            let opens =
+                request.streams && call.status == 200 && call::find(&call.head, "grpc-status").is_none();
+            if opens && grpc::is_grpc(&call)? {
+                return Ok((call, None));
+            }
+            let whole = grpc::whole(&mut call, method).await?;
+            Ok((call, Some(whole)))
+        };
+        let answered = tokio::time::timeout(self.options.timeout, answering).await;
+        let (call, whole) = match answered {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(trouble)) => return Err(self.unanswered(sent, trouble, started)),
+            Err(_) => return Err(self.unanswered(sent, self.too_late(), started)),
+        };
+        let mut headers = call.head.clone();
+        headers.extend(call.trailers.iter().flatten().cloned());
+        let status = whole.as_ref().map_or(call.status, |whole| whole.status);
+        let received = Received { status, headers, body: String::new() };
+        let index = self.note(sent, Some(received.clone()), None, started);
+        Ok(match whole {
+            None => Open::new(received, Source::Grpc(Box::new(call), method), self, index, started),
+            Some(whole) => {
+                let open = Open::new(received, Source::Whole, self, index, started);
+                open.with(if whole.body.is_null() { Vec::new() } else { whole.body.to_string().into_bytes() })
+            }
         })
+    }
+
+    /// A call with a body that is framed already; the evidence is left to the caller.
+    async fn call(&self, request: &Request, body: Vec<u8>) -> Result<Call, NoAnswer> {
+        let channel = self.channel(&request.url).await?;
+        let headers = request.headers.iter().chain(&self.options.credentials.headers).cloned().collect();
+        call::send(channel, &request.url, &headers, body).await
+    }
+
+    /// A call with any bytes, for checks of what gRPC's clients never send; its answer is not yet understood.
+    pub(crate) async fn call_raw(&self, request: &Request, body: Vec<u8>) -> Result<Call, NoAnswer> {
+        let started = Instant::now();
+        let sent = self.masked(request);
+        match tokio::time::timeout(self.options.timeout, self.call(request, body)).await {
+            Ok(Ok(call)) => {
+                let (status, headers) = (call.status, call.head.clone());
+                self.note(sent, Some(Received { status, headers, body: String::new() }), None, started);
+                Ok(call)
+            }
+            Ok(Err(trouble)) => Err(self.unanswered(sent, trouble, started)),
+            Err(_) => Err(self.unanswered(sent, self.too_late(), started)),
+        }
+    }
+
+    /// HTTP/2 to the host of an address: the connection that this case has, or a new one. Through a proxy always a new
+    /// one, so that each call is affected by the faults.
+    async fn channel(&self, url: &str) -> Result<Channel, NoAnswer> {
+        let certificate = self.options.credentials.certificate;
+        let config = self.clients.trust.http2(certificate);
+        let way = self.way_to(url)?;
+        if self.around.is_some() {
+            return call::channel(socket::connect_http2(url, &way, &config).await?).await;
+        }
+        let mut channels = self.channels.lock().await;
+        if let Some(known) = channels.get_mut(&(way.clone(), certificate))
+            && known.ready().await.is_ok()
+        {
+            return Ok(known.clone());
+        }
+        let fresh = call::channel(socket::connect_http2(url, &way, &config).await?).await?;
+        channels.insert((way, certificate), fresh.clone());
+        Ok(fresh)
     }
 
     /// Sends; a digest challenge is answered once.
@@ -338,108 +422,5 @@ impl Clients {
             more(plain).build().map_err(|error| NoAnswer::of(&error))
         };
         Ok(Clients { known: client(true)?, stranger: client(false)?, trust: trust.clone() })
-    }
-}
-
-/// An answer whose head has arrived.
-#[derive(Debug)]
-pub struct Open {
-    pub received: Received,
-    response: reqwest::Response,
-    reader: Reader,
-    frames: Vec<super::sse::Event>,
-    seen: Vec<u8>,
-    /// Number of further bytes that were dropped.
-    let_go: usize,
-    probe: Probe,
-    index: usize,
-    started: Instant,
-    deadline: Instant,
-}
-
-impl Open {
-    pub fn is_stream(&self) -> bool {
-        let content_type =
-            self.received.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        content_type.is_some_and(|(_, value)| value.to_ascii_lowercase().starts_with("text/event-stream"))
-    }
-
-    /// The remaining time. It ends slightly before the connection's own timeout: a stream that stays open is a result,
-    /// not a broken answer.
-    pub fn left(&self) -> Duration {
-        let early = self.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(self.deadline);
-        early.saturating_duration_since(Instant::now())
-    }
-
-    /// The complete rest of the body.
-    pub async fn rest(&mut self) -> Result<Vec<u8>, NoAnswer> {
-        while self.more().await? {}
-        Ok(std::mem::take(&mut self.seen))
-    }
-
-    /// The rest of the body up to a limit; what follows is read and dropped.
-    pub async fn beginning(&mut self, most: usize) -> Result<Vec<u8>, NoAnswer> {
-        while self.more().await? {
-            self.let_go += self.seen.len().saturating_sub(most);
-            self.seen.truncate(most);
-        }
-        Ok(std::mem::take(&mut self.seen))
-    }
-
-    /// The next event, or `None` when the server closed the stream.
-    pub async fn next_frame(&mut self) -> Result<Option<super::sse::Event>, NoAnswer> {
-        loop {
-            if !self.frames.is_empty() {
-                return Ok(Some(self.frames.remove(0)));
-            }
-            let before = self.seen.len();
-            if !self.more().await? {
-                return Ok(None);
-            }
-            let fresh = self.seen[before..].to_vec();
-            self.reader.feed(&fresh, &mut self.frames);
-        }
-    }
-
-    /// Reads more; `false` at the end.
-    async fn more(&mut self) -> Result<bool, NoAnswer> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let chunk = match tokio::time::timeout(left, self.response.chunk()).await {
-            Ok(Ok(chunk)) => chunk,
-            Ok(Err(error)) => return Err(self.broke(NoAnswer::of(&error).why)),
-            Err(_) => return Err(self.broke("the answer began, but did not end in time".to_owned())),
-        };
-        let Some(chunk) = chunk else {
-            self.keep(None);
-            return Ok(false);
-        };
-        let before = self.seen.len();
-        self.seen.extend_from_slice(&chunk);
-        // The evidence already has the beginning of a long answer; the length is added at the end.
-        if before <= evidence::MOST_BODY {
-            self.keep(None);
-        }
-        if self.seen.len() + self.let_go > MOST_ANSWER {
-            return Err(self.broke(format!("the answer is larger than {MOST_ANSWER} bytes")));
-        }
-        Ok(true)
-    }
-
-    fn broke(&mut self, trouble: String) -> NoAnswer {
-        self.keep(Some(trouble.clone()));
-        NoAnswer::new(trouble)
-    }
-
-    /// Records the received bytes in the evidence.
-    fn keep(&self, trouble: Option<String>) {
-        let mut exchanges = self.probe.lock();
-        let Some(exchange) = exchanges.get_mut(self.index) else { return };
-        if let Some(received) = &mut exchange.received {
-            received.body = evidence::beginning_of(&self.seen, self.seen.len() + self.let_go);
-        }
-        exchange.duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        if trouble.is_some() {
-            exchange.trouble = trouble;
-        }
     }
 }

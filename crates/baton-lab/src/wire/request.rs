@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::grpc::methods::Method;
 use super::proto_json;
 use crate::generation::{Binding, Generation};
 use crate::target::Interface;
@@ -15,6 +16,24 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
     /// The answer is expected to be a stream of events.
     pub streams: bool,
+}
+
+/// The media type of gRPC.
+const GRPC: &str = "application/grpc";
+
+impl Request {
+    /// The method of a call of gRPC. Its body here is ProtoJSON, so that it can be read; the probe encodes it.
+    pub(crate) fn grpc(&self) -> Option<Method> {
+        let is_grpc =
+            |(name, value): &(String, String)| name.eq_ignore_ascii_case("content-type") && value == GRPC;
+        self.headers.iter().any(is_grpc).then(|| Method::at(path_of(&self.url))).flatten()
+    }
+}
+
+/// From the first slash after the host on.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or("", |slash| &rest[slash..])
 }
 
 /// The operations, with their ACTS names.
@@ -144,8 +163,38 @@ pub fn operation(
     match binding {
         Binding::Jsonrpc => rpc(generation, interface, operation, params),
         Binding::Rest => rest(generation, interface, operation, params),
-        Binding::Grpc => Err(NoSuchRequest("this runner does not speak gRPC yet".to_owned())),
+        Binding::Grpc => grpc(generation, interface, operation, params),
     }
+}
+
+/// Protobuf cannot say everything that JSON can: what has no field is no request.
+fn grpc(
+    generation: Generation,
+    interface: &Interface,
+    operation: Operation,
+    params: &Value,
+) -> Result<Request, NoSuchRequest> {
+    let Some(method) = Method::of(generation, operation) else {
+        return Err(NoSuchRequest(format!("gRPC of {generation} has no method for {}", operation.name())));
+    };
+    let mut params = method.params(params).map_err(NoSuchRequest)?;
+    if let (Generation::V1, Some(tenant), Some(members)) =
+        (generation, &interface.tenant, params.as_object_mut())
+    {
+        members.entry("tenant").or_insert_with(|| json!(tenant));
+    }
+    method.encoded(&params).map_err(NoSuchRequest)?;
+    let body = Some(params.to_string().into_bytes());
+    Ok(Request { body, streams: operation.streams(), ..call(generation, interface, &method.path()) })
+}
+
+/// A call of gRPC without a body. The method alone is the path: what the address has after the host is not sent.
+pub(crate) fn call(generation: Generation, interface: &Interface, path: &str) -> Request {
+    let host = interface.url.strip_suffix(path_of(&interface.url)).unwrap_or(&interface.url);
+    let mut headers =
+        vec![("Content-Type".to_owned(), GRPC.to_owned()), ("TE".to_owned(), "trailers".to_owned())];
+    headers.extend(version(generation));
+    Request { method: "POST".to_owned(), url: format!("{host}{path}"), headers, body: None, streams: false }
 }
 
 fn rpc(

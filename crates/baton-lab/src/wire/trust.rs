@@ -104,6 +104,13 @@ impl Trust {
         if shows_certificate { &self.known } else { &self.stranger }
     }
 
+    /// The same for HTTP/2 alone, as gRPC needs it.
+    pub(super) fn http2(&self, shows_certificate: bool) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::clone(self.config(shows_certificate));
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Arc::new(config)
+    }
+
     /// True if certificates are not checked.
     pub fn is_insecure(&self) -> bool {
         self.insecure

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::jcs::{Numbers, write_canonical, write_without_empty};
+use super::uncovered;
 use crate::domain::{AgentCard, CardSignature, JsonObject, JsonText};
 use crate::error::Error;
 use crate::generation::Generation;
@@ -15,7 +16,7 @@ use crate::wire::objects::write_signature;
 use crate::wire::v1;
 use crate::wire::write::Object;
 
-const SIGNATURES: &str = "signatures";
+pub(super) const SIGNATURES: &str = "signatures";
 
 /// A form in which a card is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +82,17 @@ impl CardDocument {
         }
         add(CardForm::AsServed, self.as_served());
         all
+    }
+
+    /// The places of what the document says and a signature over this form leaves open, such as `url`: members of 0.3, and those
+    /// that 1.0 does not know. Empty members are not among them, also if the form leaves them out.
+    pub fn uncovered_by(&self, form: CardForm) -> Vec<String> {
+        match (form, self.generation) {
+            (CardForm::V1 | CardForm::WithoutEmpty, Generation::V1) => {
+                uncovered::beside(self.object.as_str(), &v1_form(&self.card))
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The document with these signatures and no others.

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{CardSignature, JsonText};
+use crate::domain::{CardSignature, JsonObject, JsonText};
 
 /// What is signed for one signature: its protected header and the payload, both encoded (RFC 7515, section 5.1).
 pub fn signing_input(protected: &str, payload: &[u8]) -> Vec<u8> {
@@ -86,6 +86,9 @@ pub enum BadSignature {
     Critical,
     #[error("it is not base64url")]
     Encoding,
+    /// RFC 7515, section 5.2 and 4.1.11.
+    #[error("its unprotected header has {0:?}, which is in the protected one or belongs there")]
+    Unprotected(String),
 }
 
 #[derive(Deserialize)]
@@ -99,13 +102,21 @@ struct HeaderTwin {
     crit: Option<serde::de::IgnoredAny>,
 }
 
-/// Reads the header of a signature. Only the protected one counts: anybody may change the other.
+/// Reads the header of a signature. Only the protected one counts: anybody may change the other, which must not have a member
+/// of the same name.
 pub fn read_signature(signature: &CardSignature) -> Result<ReadSignature, BadSignature> {
     let header = URL_SAFE_NO_PAD.decode(&signature.protected).map_err(|_| BadSignature::Header)?;
     // Duplicate members are refused: readers disagree about which of them counts.
     let text = std::str::from_utf8(&header).ok().and_then(|text| JsonText::parse(text).ok());
     let text = text.ok_or(BadSignature::Header)?;
+    let text = JsonObject::try_from(text).map_err(|_| BadSignature::Header)?;
     let header: HeaderTwin = serde_json::from_str(text.as_str()).map_err(|_| BadSignature::Header)?;
+    let unprotected = signature.header.iter().flat_map(JsonObject::members);
+    for (name, _) in unprotected {
+        if name == "crit" || text.members().any(|(protected, _)| protected == name) {
+            return Err(BadSignature::Unprotected(name.chars().take(32).collect()));
+        }
+    }
     if header.crit.is_some() {
         return Err(BadSignature::Critical);
     }
@@ -149,6 +160,20 @@ mod tests {
             ("hello", BadSignature::Header),
         ] {
             assert_eq!(read(header), Err(expected), "{header}");
+        }
+        // RFC 7515: what is protected is not also unprotected, and `crit` never is.
+        for (header, refused) in [
+            (r#"{"kid":"k"}"#, Some("kid")),
+            (r#"{"x":1,"alg":"none"}"#, Some("alg")),
+            (r#"{"\u006bid":"k"}"#, Some("kid")),
+            (r#"{"typ":"JOSE"}"#, Some("typ")),
+            (r#"{"crit":["x"],"x":1}"#, Some("crit")),
+            (r#"{"x":{"kid":"other"},"jku":"https://a/keys"}"#, None),
+        ] {
+            let mut two = signature(r#"{"alg":"ES256","kid":"k","typ":"JOSE"}"#);
+            two.header = Some(JsonObject::parse(header).unwrap());
+            let expected = refused.map(|name| BadSignature::Unprotected(name.to_owned()));
+            assert_eq!(read_signature(&two).err(), expected, "{header}");
         }
         let mut padded = signature(r#"{"alg":"ES256","kid":"k"}"#);
         padded.signature = "cw==".to_owned();

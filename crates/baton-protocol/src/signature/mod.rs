@@ -5,4 +5,5 @@ pub mod jcs;
 pub mod jws;
 pub mod message_form;
 pub mod pem;
+mod uncovered;
 pub mod webhook;

@@ -87,9 +87,12 @@ impl PeerError {
     pub fn of_grpc(generation: Generation, code: i32, message: String, details: &[u8]) -> Self {
         let mut error = PeerError { grpc_code: Some(code), message, ..Self::of_status(generation, None) };
         error.read_details(super::pb::status::details_as_json(details).as_deref());
-        // The Python SDK of 0.3 sends no details; its messages begin with the name.
-        let type_name = error.message.split_once(':').map(|(name, _)| name.to_owned());
-        error.kind = error.find_kind(type_name.as_deref());
+        // The Python SDK of 0.3 sends no details; its messages begin with the name, and so do ours in 0.3.
+        let (type_name, told) = error.message.split_once(": ").unzip();
+        error.kind = error.find_kind(type_name);
+        if let Some(told) = told.filter(|_| type_name.is_some_and(|name| is_a2a_name(name, generation))) {
+            error.message = told.to_owned();
+        }
         error
     }
 
@@ -178,6 +181,11 @@ impl PeerError {
             _ => of_bare_status(status),
         }
     }
+}
+
+#[cfg(feature = "grpc")]
+fn is_a2a_name(name: &str, generation: Generation) -> bool {
+    TABLE.iter().any(|row| row.kind.a2a_name(generation) == Some(name))
 }
 
 /// Only a guess: many errors share a code.

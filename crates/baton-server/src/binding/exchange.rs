@@ -38,7 +38,7 @@ pub(super) struct Found<'a> {
 pub(super) struct Exchange<'a> {
     service: &'a Service,
     authenticator: &'a dyn Authenticator,
-    context: CallContext,
+    pub(super) context: CallContext,
     call: Call,
     dialect: Dialect,
     facts: AnswerFacts,

@@ -4,7 +4,6 @@ use baton_protocol::Generation;
 
 use super::Address;
 use crate::mount::Place;
-use crate::public_url::path_of;
 
 /// How the card of an agent tells the address of gRPC, if the server speaks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,9 +47,7 @@ impl Address {
 
     /// The interfaces of gRPC, for a server that is reached at `base`.
     pub(super) fn of_grpc(&self, base: &str) -> Vec<(Generation, &'static str, String)> {
-        // Below a path that the server does not know of, there is an application or a proxy, which gets calls for another path.
-        let is_below = self.public_url.is_none() && !path_of(base).is_empty();
-        let form = self.grpc.filter(|_| self.takes_grpc() && !is_below);
+        let form = self.grpc.filter(|_| self.takes_grpc());
         let Some(url) = form.and_then(|form| form.spelled(base)) else { return Vec::new() };
         let mut all = vec![(Generation::V1, "GRPC", url.clone())];
         // Calls of 0.3 cannot name a tenant.

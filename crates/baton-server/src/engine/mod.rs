@@ -218,6 +218,7 @@ impl Engine {
     }
 
     /// Cancelled when the shutdown begins.
+    #[cfg(feature = "grpc")]
     pub(crate) fn stopping(&self) -> &CancellationToken {
         &self.inner.stopping
     }

@@ -115,10 +115,16 @@ impl Inner {
         swept.folded = all(u64::MAX, |most| store.fold_ended(fold, webhooks, most)).await?;
         reached(Point::SweepFolded);
         let ended = before(retention.ended);
-        swept.removed = all(u64::MAX, |most| store.purge_ended(ended, webhooks, most)).await?;
+        self.set_aside_webhooks(now, ended.min(webhooks), u64::MAX).await;
+        swept.removed = all(u64::MAX, |most| store.purge_ended(ended, most)).await?;
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);
         let oldest = before(retention.min_age);
-        swept.removed += all(over, |most| store.purge_ended(oldest, webhooks, most)).await?;
+        let removed = all(over, |most| store.purge_ended(oldest, most)).await?;
+        swept.removed += removed;
+        // What waits for webhooks goes last.
+        if removed < over && self.set_aside_webhooks(now, oldest.min(webhooks), over - removed).await > 0 {
+            swept.removed += all(over - removed, |most| store.purge_ended(oldest, most)).await?;
+        }
         // The age of a record counts from its message, not from its task's end; adding `ended` makes sure that the task has
         // been removed before.
         let oldest = before(retention.ended.saturating_add(retention.records));
@@ -128,6 +134,16 @@ impl Inner {
             self.owner_usages.forget();
         }
         Ok(swept)
+    }
+
+    /// Sets up to `most` webhooks aside whose tasks ended before this time and are about to be removed. If the store does not
+    /// take it, as when it is full, these tasks stay for now, and others can be removed.
+    async fn set_aside_webhooks(&self, now: Timestamp, before: Timestamp, most: u64) -> u64 {
+        let set_aside = failed::set_aside_overdue(&self.store, &self.webhooks, now, before, most).await;
+        set_aside.unwrap_or_else(|error| {
+            tracing::warn!(%error, "webhooks of old tasks could not be set aside; the tasks are kept for now");
+            0
+        })
     }
 }
 

@@ -15,6 +15,7 @@ mod status;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 
@@ -137,6 +138,13 @@ impl Webhooks {
     /// Whether a server with webhooks runs, so that what is due is delivered now.
     pub fn is_delivering(&self) -> bool {
         matches!(self.delivery, Delivery::Running(_))
+    }
+
+    /// Ends deliveries: see [`Push::stop`].
+    pub(crate) async fn stop(&self, within: Duration) {
+        if let Delivery::Running(push) = &self.delivery {
+            push.stop(within).await;
+        }
     }
 
     /// What delivers; `None` if nothing does.

@@ -7,6 +7,7 @@ use baton_protocol::domain::Timestamp;
 
 use super::options::PushOptions;
 use super::registry::Job;
+use super::schedule::MAX_PAUSE;
 
 /// After so many failures in a row, a host gets one call at a time until one of them succeeds.
 const TROUBLED: u32 = 5;
@@ -32,9 +33,11 @@ struct Bounds {
     per_host: usize,
     /// Hosts that hang can have as many names as somebody wants, so an owner leaves some places to others.
     per_owner: usize,
+    /// Longest pause, in milliseconds.
+    longest_pause: i64,
 }
 
-/// One host may have the receivers of many owners.
+/// A host, whatever the port: else a host with many ports would get many calls. It may have the receivers of many owners.
 #[derive(Debug, Default)]
 struct Endpoint {
     calls: usize,
@@ -70,6 +73,7 @@ impl Endpoints {
         let bounds = Bounds {
             per_host: options.per_host.max(1),
             per_owner: (options.at_once - options.at_once / 4).max(1),
+            longest_pause: MAX_PAUSE.mul_f64(options.pace.max(1.0)).as_millis() as i64,
         };
         Endpoints { bounds, forget_at: MANY_HOSTS, ..Endpoints::default() }
     }
@@ -83,7 +87,7 @@ impl Endpoints {
     pub(super) fn admit(&mut self, host: &str, job: Job, now: Timestamp) -> Admitted {
         self.forget_idle_hosts(now);
         let endpoint = self.hosts.entry(host.to_owned()).or_default();
-        if let Some(until) = endpoint.paused_until.filter(|until| *until > now) {
+        if let Some(until) = endpoint.pause(now, self.bounds) {
             // It may have waited for its owner's place, which goes to the next one.
             if let Some(owner) = self.owners.get_mut(&job.scope.owner) {
                 owner.release(self.bounds, &mut self.again);
@@ -120,17 +124,19 @@ impl Endpoints {
         let Some(endpoint) = self.hosts.get_mut(host) else { return };
         endpoint.calls -= 1;
         match call {
-            Call::Succeeded => (endpoint.failures, endpoint.paused_until) = (0, None),
+            // A call that began before the pause says nothing about it.
+            Call::Succeeded => endpoint.failures = 0,
             Call::Failed { pause_until } => {
                 endpoint.failures = endpoint.failures.saturating_add(1);
                 endpoint.paused_until = endpoint.paused_until.max(pause_until);
             }
             Call::None => {}
         }
-        if endpoint.paused_until.is_none_or(|until| until <= now) {
+        let is_paused = endpoint.pause(now, self.bounds).is_some();
+        if !is_paused {
             endpoint.release(self.bounds, &mut self.again);
         }
-        if endpoint.is_idle() && endpoint.failures == 0 {
+        if endpoint.is_idle() && endpoint.failures == 0 && !is_paused {
             self.hosts.remove(host);
         }
     }
@@ -146,14 +152,15 @@ impl Endpoints {
         if self.hosts.len() < self.forget_at {
             return;
         }
-        self.hosts.retain(|_, host| !host.is_idle() || host.paused_until.is_some_and(|until| until > now));
+        let bounds = self.bounds;
+        self.hosts.retain(|_, host| !host.is_idle() || host.pause(now, bounds).is_some());
         self.forget_at = MANY_HOSTS.max(2 * self.hosts.len());
     }
 
     /// The jobs that wait for a host that is paused, with the time until when: they wait elsewhere.
     pub(super) fn take_paused(&mut self, host: &str, now: Timestamp) -> Option<(Timestamp, VecDeque<Job>)> {
         let endpoint = self.hosts.get_mut(host)?;
-        let until = endpoint.paused_until.filter(|until| *until > now)?;
+        let until = endpoint.pause(now, self.bounds)?;
         endpoint.turns.clear();
         Some((until, endpoint.queues.drain().flat_map(|(_, jobs)| jobs).collect()))
     }
@@ -162,6 +169,11 @@ impl Endpoints {
 impl Endpoint {
     fn places(&self, bounds: Bounds) -> usize {
         if self.failures >= TROUBLED { 1 } else { bounds.per_host }
+    }
+
+    /// Until when no call begins. A longer pause than any is from a clock that was wrong.
+    fn pause(&self, now: Timestamp, bounds: Bounds) -> Option<Timestamp> {
+        self.paused_until.filter(|until| *until > now && *until <= now.plus_millis(bounds.longest_pause))
     }
 
     fn is_idle(&self) -> bool {
@@ -370,6 +382,27 @@ mod tests {
         assert!(matches!(endpoints.admit("full", other(), at(0)), Admitted::Queued));
         endpoints.end("free", Call::Succeeded);
         assert!(endpoints.owners.is_empty(), "{:?}", endpoints.owners);
+    }
+
+    /// A call that had begun before says nothing about it, even if it was the last one there.
+    #[test]
+    fn s14_a_pause_outlasts_the_calls_that_were_under_way() {
+        let mut endpoints = endpoints();
+        assert!(endpoints.begins("busy", job(1)) && endpoints.begins("busy", job(2)));
+        endpoints.end("busy", Call::Failed { pause_until: Some(at(30)) });
+        endpoints.end("busy", Call::Succeeded);
+        let refused = endpoints.admit("busy", job(3), at(29));
+        assert!(matches!(refused, Admitted::Paused(_, until) if until == at(30)), "{refused:?}");
+        assert!(is_now(&endpoints.admit("busy", job(3), at(30))));
+    }
+
+    /// The clock was years ahead when the host asked for it.
+    #[test]
+    fn s14_no_host_is_paused_by_a_clock_that_was_wrong() {
+        let mut endpoints = endpoints();
+        assert!(endpoints.begins("busy", job(1)));
+        endpoints.end("busy", Call::Failed { pause_until: Some(at(1_000_000_000)) });
+        assert!(is_now(&endpoints.admit("busy", job(2), at(0))));
     }
 
     #[test]

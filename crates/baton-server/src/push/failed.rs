@@ -2,6 +2,7 @@
 //!
 //! The record of one is `1 F` and, on the next line, its JSON.
 
+use baton_protocol::Generation;
 use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use baton_protocol::wire::stored;
 use bytes::Bytes;
@@ -9,15 +10,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Shared;
-use super::registry::Job;
+use super::registry::{Job, Registry};
 use crate::engine::{WatchedStore, large};
-use crate::store::{FailedWebhook, StoreError, StoreResult, TaskKey, WebhookCursor, WebhookState, Weighed};
+use crate::store::record::WebhookRecord;
+use crate::store::{
+    FailedWebhook, OpenWebhook, StoreError, StoreResult, TaskKey, WebhookCursor, WebhookState, Weighed,
+};
 
 /// Of a task that is larger than this, only the id is kept.
 const MAX_TASK_BYTES: usize = 64 * 1024;
 
 /// How many are read at once when old ones are removed. A record may have 64 KiB.
 const SWEPT_AT_ONCE: u32 = 50;
+
+/// Why a webhook of a task is set aside that is about to be removed.
+const REMOVED_TOO_EARLY: &str = "its task was removed before everything was delivered";
 
 const HEADER: &[u8] = b"1 F\n";
 
@@ -136,6 +143,48 @@ impl FailedRecord {
     }
 }
 
+/// Sets open webhooks of tasks aside that ended before this time, since the tasks are about to be removed: up to `most`, those
+/// of the oldest tasks first. Answers how many.
+pub(crate) async fn set_aside_overdue(
+    store: &WatchedStore,
+    registry: &Registry,
+    now: Timestamp,
+    before: Timestamp,
+    most: u64,
+) -> StoreResult<u64> {
+    let mut done = 0;
+    while done < most {
+        let limit = u32::try_from(most - done).unwrap_or(u32::MAX).min(SWEPT_AT_ONCE);
+        let page = store.overdue_webhooks(before, limit).await?;
+        let mut moved = 0;
+        for OpenWebhook { key, scope, task, webhook, .. } in page {
+            let cursor = WebhookCursor { state: WebhookState::Failed, ..webhook.cursor };
+            let (revision, id) = (webhook.cursor.revision, webhook.id.clone());
+            // In 0.1 nothing is kept.
+            let generation = WebhookRecord::from_stored(&webhook.record).map(|record| record.generation);
+            let is_over = if let Ok(Generation::V0_1) = generation {
+                store.move_webhook(key, &id, revision, cursor).await?
+            } else {
+                let job = Job { key, scope, task: task.clone(), webhook };
+                let record = FailedRecord::of(store, &job, cursor, REMOVED_TOO_EARLY).await;
+                let failed = record.into_failed(key, &id, now);
+                store.set_aside_webhook(revision, cursor, failed, registry.max_failed()).await?
+            };
+            // Else it has just been delivered to, or its owner has changed it.
+            if is_over {
+                moved += 1;
+                registry.remove(key, &id);
+                tracing::warn!(task.id = %task, webhook.id = %id, "a webhook is not tried again: {REMOVED_TOO_EARLY}");
+            }
+        }
+        if moved == 0 {
+            break;
+        }
+        done += moved;
+    }
+    Ok(done)
+}
+
 /// Removes what failed before this time, of tasks that are gone.
 pub(crate) async fn sweep(store: &WatchedStore, before: Timestamp) -> StoreResult<u64> {
     let first = PushConfigId::parse("-").expect("a hyphen is an id");
@@ -172,13 +221,17 @@ async fn last_task(store: &WatchedStore, job: &Job) -> Option<LastTask> {
 }
 
 impl Shared {
-    /// Keeps a webhook that is not called again, with the task as it is now.
-    pub(super) async fn set_aside(&self, job: &Job, cursor: WebhookCursor, reason: &str) {
+    /// Keeps a webhook that is not called again, with the task as it is now. Answers whether it still had this revision.
+    pub(super) async fn set_aside(
+        &self,
+        job: &Job,
+        revision: u64,
+        cursor: WebhookCursor,
+        reason: &str,
+    ) -> StoreResult<bool> {
         let record = FailedRecord::of(&self.store, job, cursor, reason).await;
         let failed = record.into_failed(job.key, &job.webhook.id, self.now());
-        if let Err(error) = self.store.put_failed_webhook(failed, self.options.max_failed).await {
-            tracing::warn!(task.id = %job.task, %error, "a failed webhook could not be kept for replay");
-        }
+        self.store.set_aside_webhook(revision, cursor, failed, self.options.max_failed).await
     }
 
     /// Drops what was kept of a webhook that its owner has removed or replaced.

@@ -44,6 +44,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use self::call_trace::CallTrace;
@@ -68,9 +69,7 @@ use crate::engine::clock::Clock;
 use crate::engine::{WatchedStore, from_store, not_found};
 use crate::secrets::Wrapping;
 use crate::store::record::WebhookRecord;
-use crate::store::{
-    NewWebhook, OpenWebhook, PutWebhook, StoreResult, StoredWebhook, WebhookCursor, WebhookState,
-};
+use crate::store::{NewWebhook, OpenWebhook, PutWebhook, StoreResult, StoredWebhook, WebhookState};
 use crate::telemetry::Telemetry;
 
 /// How many open webhooks are read at once at start.
@@ -93,6 +92,8 @@ struct Shared {
     jwt: Option<Jwt>,
     telemetry: Telemetry,
     stopping: CancellationToken,
+    /// The worker.
+    running: TaskTracker,
     hints: Hints,
 }
 
@@ -109,7 +110,6 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) keys: Keys,
     pub(crate) telemetry: Telemetry,
-    pub(crate) stopping: CancellationToken,
 }
 
 impl Push {
@@ -127,8 +127,8 @@ impl Push {
         };
         let guard = Guard::new(rules, resolver::system());
         let deliverer = Deliverer::new(guard.clone(), deliver)?;
-        let Parts { registry, store, clock, keys: Keys { wrapping, id_key, jwt }, telemetry, stopping } =
-            parts;
+        let Parts { registry, store, clock, keys: Keys { wrapping, id_key, jwt }, telemetry } = parts;
+        registry.set_max_failed(options.max_failed);
         Ok(Push(Arc::new(Shared {
             options,
             registry,
@@ -140,7 +140,8 @@ impl Push {
             id_key,
             jwt,
             telemetry,
-            stopping,
+            stopping: CancellationToken::new(),
+            running: TaskTracker::new(),
             hints: Hints::default(),
         })))
     }
@@ -160,8 +161,18 @@ impl Push {
         if shared.registry.len() > 0 {
             tracing::info!(webhooks = shared.registry.len(), "delivering webhooks of unfinished tasks");
         }
-        tokio::spawn(worker::run(Arc::clone(shared)));
+        shared.running.spawn(worker::run(Arc::clone(shared)));
         Ok(())
+    }
+
+    /// Begins no further call, and gives those under way this long to end. The next process goes on with what is left.
+    pub(crate) async fn stop(&self, within: Duration) {
+        let Shared { stopping, running, .. } = &*self.0;
+        stopping.cancel();
+        running.close();
+        if tokio::time::timeout(within, running.wait()).await.is_err() {
+            tracing::warn!("webhooks are still being called; the next start calls them again");
+        }
     }
 
     /// Signs calls, if the options say so.
@@ -307,8 +318,11 @@ impl Push {
         let Some(head) = self.0.store.head(scope, task).await.map_err(from_store)? else {
             return Err(not_found(task));
         };
-        let was_there = self.0.store.remove_webhook(scope, task, id).await.map_err(from_store)?;
+        let was_there = self.0.store.remove_webhook(scope, task, id, None).await.map_err(from_store)?;
         self.0.registry.remove(head.key, id);
+        // Another call may have created it again meanwhile, and this has taken that one out of the registry.
+        let open = self.0.store.open_webhooks_of(head.key).await.map_err(from_store)?;
+        open.into_iter().filter(|open| open.webhook.id == *id).for_each(|open| self.0.registry.put(open));
         if was_there {
             // Its owner wants no more of it, and its credentials go, too.
             self.0.forget_failed(head.key, id).await;
@@ -318,7 +332,7 @@ impl Push {
 }
 
 /// Runs it to its end even if the caller's connection closes meanwhile: what is in the store must be in the registry.
-async fn to_its_end<T: Send + 'static>(
+pub(crate) async fn to_its_end<T: Send + 'static>(
     change: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::spawn(change.in_current_span()).await {
@@ -380,7 +394,7 @@ impl Shared {
     fn host_of(&self, record: &Bytes) -> String {
         let url = WebhookRecord::from_stored(record).map(|record| record.url);
         let target = url.ok().and_then(|url| self.guard.check(&url).ok());
-        target.map(|target| target.authority()).unwrap_or_default()
+        target.map(|target| target.host().to_string()).unwrap_or_default()
     }
 
     /// One call.
@@ -417,17 +431,10 @@ impl Shared {
         head.map(|head| head.version)
     }
 
-    /// The cursor as it is in the store; `None` if the webhook is gone, or no longer open.
-    async fn read_again(&self, job: &Job) -> StoreResult<Option<WebhookCursor>> {
+    /// The webhook as it is in the store; `None` if it is gone, or no longer open.
+    async fn read_again(&self, job: &Job) -> StoreResult<Option<StoredWebhook>> {
         let open = self.store.open_webhooks_of(job.key).await?;
-        Ok(open.into_iter().find(|open| open.webhook.id == job.webhook.id).map(|open| open.webhook.cursor))
-    }
-
-    /// Removes a webhook for good.
-    async fn remove(&self, job: &Job) {
-        if let Err(error) = self.store.remove_webhook(&job.scope, &job.task, &job.webhook.id).await {
-            tracing::warn!(task.id = %job.task, %error, "a webhook that failed could not be removed");
-        }
+        Ok(open.into_iter().map(|open| open.webhook).find(|webhook| webhook.id == job.webhook.id))
     }
 
     /// A number from 0 to 1.

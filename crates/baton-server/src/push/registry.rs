@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use tokio::sync::Notify;
 
+use super::options::PushOptions;
 use crate::store::{OpenWebhook, StoredWebhook, TaskKey, WebhookCursor, WebhookState};
 
 /// A webhook in the whole store.
@@ -22,6 +23,8 @@ pub(crate) struct Registry {
     state: Mutex<State>,
     /// Something is ready, or the next due time is another.
     changed: Notify,
+    /// See [`PushOptions::max_failed`]. Not set while webhooks are off.
+    max_failed: OnceLock<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -129,12 +132,22 @@ impl Registry {
         Ok(Reservation { registry: Arc::clone(self), owner: Arc::clone(owner) })
     }
 
+    /// How many failed webhooks are kept.
+    pub(crate) fn max_failed(&self) -> u32 {
+        *self.max_failed.get_or_init(|| PushOptions::default().max_failed)
+    }
+
+    pub(super) fn set_max_failed(&self, most: u32) {
+        let _ = self.max_failed.set(most);
+    }
+
     /// How many are open.
     pub(crate) fn len(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Adds an open webhook, or replaces the one with its id.
+    /// Adds an open webhook, or replaces the one with its id. Those who change a webhook at the same time may come here in another
+    /// order than at the store: what is older than what is known changes nothing.
     pub(crate) fn put(&self, open: OpenWebhook) {
         let OpenWebhook { key, scope, task: id, version, webhook } = open;
         let mut state = self.state();
@@ -146,6 +159,16 @@ impl Registry {
         });
         of_task.version = of_task.version.max(version);
         if let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == webhook.id) {
+            let is_older = |known: &StoredWebhook| webhook.cursor.revision < known.cursor.revision;
+            let is_late = match &entry.after {
+                // It may have been removed and created again, which begins with the first revision.
+                Some(After::Removed) => false,
+                Some(After::Replaced(known)) => is_older(known),
+                None => is_older(&entry.webhook),
+            };
+            if is_late {
+                return;
+            }
             if entry.phase == Phase::Busy {
                 let was_removed =
                     matches!(entry.after.replace(After::Replaced(webhook)), Some(After::Removed));
@@ -232,6 +255,18 @@ impl Registry {
         self.changed.notified().await;
     }
 
+    /// What is due after this time is due at this time. No wait lasts that long: such a time is from a clock that was wrong.
+    pub(crate) fn bring_forward(&self, latest: Timestamp) {
+        let state = &mut *self.state();
+        while state.waiting.last().is_some_and(|(due, ..)| *due > latest) {
+            let Some((_, key, id)) = state.waiting.pop_last() else { return };
+            if let Some(entry) = state.entry(key, &id) {
+                entry.webhook.cursor.due = latest;
+            }
+            state.waiting.insert((latest, key, id));
+        }
+    }
+
     /// The next webhook with something to deliver at this time.
     pub(crate) fn take(&self, now: Timestamp) -> Option<Job> {
         let mut state = self.state();
@@ -261,16 +296,16 @@ impl Registry {
         self.state().waiting.first().map(|(due, ..)| *due)
     }
 
-    /// A delivery has ended, and this is the cursor now. A webhook that is not open any more is taken out.
-    pub(crate) fn done(&self, key: TaskKey, id: &PushConfigId, cursor: WebhookCursor) {
+    /// A delivery has ended, and this is the webhook now. One that is not open any more is taken out.
+    pub(crate) fn done(&self, key: TaskKey, webhook: StoredWebhook) {
+        let id = &webhook.id.clone();
         let mut state = self.state();
         let Some(entry) = state.entry(key, id) else { return };
-        let (after, mut webhook) = (entry.after.take(), entry.webhook.clone());
+        let after = entry.after.take();
         entry.phase = Phase::Parked;
-        if cursor.failures == 0 {
+        if webhook.cursor.failures == 0 {
             entry.failure = None;
         }
-        webhook.cursor = cursor;
         let webhook = match after {
             Some(After::Removed) => return self.drop_entry(&mut state, key, id, false),
             Some(After::Replaced(webhook)) => webhook,
@@ -323,10 +358,11 @@ impl State {
         };
         let WebhookCursor { done, task_as_of, due, .. } = webhook.cursor;
         entry.webhook = webhook;
-        entry.phase = if done >= version && task_as_of.is_none() {
-            Phase::Parked
-        } else if due.as_millis() > 0 {
+        // One that waits with nothing to deliver has a cursor that is not in the store yet.
+        entry.phase = if due.as_millis() > 0 {
             Phase::Waiting
+        } else if done >= version && task_as_of.is_none() {
+            Phase::Parked
         } else {
             Phase::Ready
         };
@@ -375,8 +411,12 @@ mod tests {
             scope: Scope::new("a", "", "owner"),
             task: TaskId::parse("t").unwrap(),
             version,
-            webhook: StoredWebhook { id: id(webhook), record: Bytes::from_static(b"first"), cursor },
+            webhook: moved(webhook, cursor),
         }
+    }
+
+    fn moved(webhook: &str, cursor: WebhookCursor) -> StoredWebhook {
+        StoredWebhook { id: id(webhook), record: Bytes::from_static(b"first"), cursor }
     }
 
     fn taken(registry: &Registry, now: i64) -> Vec<String> {
@@ -395,9 +435,9 @@ mod tests {
         // While it is under way, rings are noticed at its end.
         registry.ring(KEY, 6);
         assert_eq!(taken(&registry, 0), [""; 0]);
-        registry.done(KEY, &id("w"), WebhookCursor::after(5));
+        registry.done(KEY, moved("w", WebhookCursor::after(5)));
         assert_eq!(taken(&registry, 0), ["w"]);
-        registry.done(KEY, &id("w"), WebhookCursor::after(6));
+        registry.done(KEY, moved("w", WebhookCursor::after(6)));
         assert_eq!(taken(&registry, 0), [""; 0]);
     }
 
@@ -415,6 +455,66 @@ mod tests {
         assert_eq!(registry.next_due(), None);
     }
 
+    /// The clock was years ahead when the webhook was put off.
+    #[test]
+    fn s14_nothing_waits_for_a_clock_that_was_wrong() {
+        let registry = Registry::default();
+        for (webhook, due) in [("far", i64::MAX), ("further", i64::MAX - 1), ("near", 50)] {
+            registry.put(open(
+                webhook,
+                3,
+                WebhookCursor { failures: 1, due: at(due), ..WebhookCursor::after(1) },
+            ));
+        }
+        registry.bring_forward(at(100));
+        registry.bring_forward(at(200));
+        assert_eq!(taken(&registry, 99), ["near"]);
+        assert_eq!(registry.next_due(), Some(at(100)));
+        // One that is replaced meanwhile is found where it waits now.
+        registry.remove(KEY, &id("further"));
+        assert_eq!((taken(&registry, 100), registry.next_due()), (vec!["far".to_owned()], None));
+    }
+
+    /// Whoever was first at the store may be last here.
+    #[test]
+    fn s14_an_older_revision_takes_the_place_of_no_newer_one() {
+        let registry = Registry::default();
+        let with = |revision: u64, record: &'static [u8]| {
+            let mut open = open("w", 3, WebhookCursor { revision, ..WebhookCursor::after(1) });
+            open.webhook.record = Bytes::from_static(record);
+            open
+        };
+        registry.put(with(3, b"new"));
+        registry.put(with(2, b"old"));
+        let job = registry.take(at(0)).unwrap();
+        assert_eq!((job.webhook.cursor.revision, &job.webhook.record[..]), (3, &b"new"[..]));
+        // Also while it is being delivered to.
+        registry.put(with(2, b"old"));
+        assert!(registry.is_current(KEY, &id("w")));
+        registry.put(with(5, b"newest"));
+        registry.put(with(4, b"newer"));
+        registry.done(KEY, job.webhook);
+        let job = registry.take(at(0)).unwrap();
+        assert_eq!((job.webhook.cursor.revision, &job.webhook.record[..]), (5, &b"newest"[..]));
+        // One that was removed and created again begins with the first revision.
+        registry.remove(KEY, &id("w"));
+        registry.put(with(1, b"again"));
+        registry.done(KEY, job.webhook);
+        assert_eq!(&registry.take(at(0)).unwrap().webhook.record[..], b"again");
+    }
+
+    /// What a job has read again at its end is what the next job gets.
+    #[test]
+    fn s14_a_delivery_that_lost_its_webhook_hands_back_the_new_record() {
+        let registry = Registry::default();
+        registry.put(open("w", 3, WebhookCursor::after(1)));
+        let job = registry.take(at(0)).unwrap();
+        let cursor = WebhookCursor { revision: 2, ..job.webhook.cursor };
+        registry.done(KEY, StoredWebhook { cursor, record: Bytes::from_static(b"second"), ..job.webhook });
+        let job = registry.take(at(0)).unwrap();
+        assert_eq!((job.webhook.cursor.revision, &job.webhook.record[..]), (2, &b"second"[..]));
+    }
+
     #[test]
     fn s14_there_is_one_delivery_at_a_time_even_if_a_webhook_is_replaced() {
         let registry = Registry::default();
@@ -424,12 +524,12 @@ mod tests {
         replaced.webhook.record = Bytes::from_static(b"second");
         registry.put(replaced);
         assert!(registry.take(at(0)).is_none());
-        registry.done(KEY, &id("w"), job.webhook.cursor);
+        registry.done(KEY, moved("w", job.webhook.cursor));
         let job = registry.take(at(0)).unwrap();
         assert_eq!((job.webhook.cursor.revision, &job.webhook.record[..]), (2, &b"second"[..]));
         registry.remove(KEY, &id("w"));
         assert_eq!(registry.len(), 1, "until the delivery has ended");
-        registry.done(KEY, &id("w"), job.webhook.cursor);
+        registry.done(KEY, moved("w", job.webhook.cursor));
         assert_eq!((registry.len(), taken(&registry, 0)), (0, vec![]));
     }
 
@@ -453,7 +553,7 @@ mod tests {
         registry.ring(KEY, 9);
         registry.take(at(0)).unwrap();
         let ended = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(9) };
-        registry.done(KEY, &id("b"), ended);
+        registry.done(KEY, moved("b", ended));
         assert_eq!(registry.len(), 0);
         reserve("owner", 1, 1).unwrap();
         assert!(registry.state().owners.is_empty());
@@ -466,7 +566,7 @@ mod tests {
         registry.put(open("c", 9, WebhookCursor::after(3)));
         assert_eq!(reserve("owner", 1, 9).unwrap_err(), TooMany::OfOwner);
         registry.remove(KEY, &id("c"));
-        registry.done(KEY, &id("c"), job.webhook.cursor);
+        registry.done(KEY, moved("c", job.webhook.cursor));
         assert!(registry.state().owners.is_empty() && registry.len() == 0);
     }
 }

@@ -17,15 +17,17 @@ const LEGACY_WAITS: [u64; 3] = [5, 25, 125];
 /// Waits are this much shorter or longer at most, so that endpoints that failed together are not tried together again.
 const JITTER: f64 = 0.05;
 
-/// Longest time between the first attempt and the last, whatever `Retry-After` asks for. The log is kept for this long.
+/// After so long since the first attempt, no `Retry-After` is granted any more. The log is kept for this long.
 pub(crate) const WINDOW: Duration = Duration::from_secs(80 * HOUR);
 /// Longest wait that a `Retry-After` is granted.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * HOUR);
+/// No wait is longer: the longest that is granted, with its jitter.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(25 * HOUR + 20 * MINUTE);
 /// An endpoint under load is left alone for at least this long.
 const THROTTLED: Duration = Duration::from_secs(30);
 /// Longest time that one answer keeps other tasks' deliveries from an endpoint. Its `Retry-After` may be meant for one
 /// subscriber of many behind the same host, and must not silence the others.
-const MAX_PAUSE: Duration = Duration::from_secs(MINUTE);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(MINUTE);
 /// So many attempts at one event have to fail before newer events may take its place.
 const FAILURES_BEFORE_SKIP: u32 = 3;
 
@@ -36,6 +38,20 @@ pub(crate) enum Policy {
     Standard,
     /// 0.1: four attempts; then the subscription is removed.
     Legacy,
+}
+
+impl Policy {
+    /// So many attempts at one event have to fail for good.
+    pub(crate) fn most_attempts(self) -> u32 {
+        self.waits().len() as u32 + 1
+    }
+
+    fn waits(self) -> &'static [u64] {
+        match self {
+            Self::Standard => &WAITS,
+            Self::Legacy => &LEGACY_WAITS,
+        }
+    }
 }
 
 /// How an attempt ended, as far as the schedule cares.
@@ -103,13 +119,9 @@ pub(crate) fn next(policy: Policy, attempt: u32, elapsed: Duration, answer: Answ
             answer.retry_after().map(|asked| asked.min(MAX_RETRY_AFTER))
         }
     };
-    let waits: &[u64] = match policy {
-        Policy::Standard => &WAITS,
-        Policy::Legacy => &LEGACY_WAITS,
-    };
     let position = attempt.saturating_sub(1) as usize;
-    let left = WINDOW.saturating_sub(elapsed);
-    let Some(seconds) = waits.get(position).filter(|_| !left.is_zero()) else {
+    // The attempts decide and not the time: the clock may have jumped, and the server may have been off.
+    let Some(seconds) = policy.waits().get(position) else {
         return match policy {
             Policy::Standard => Next::SetAside,
             Policy::Legacy => Next::Remove,
@@ -120,8 +132,9 @@ pub(crate) fn next(policy: Policy, attempt: u32, elapsed: Duration, answer: Answ
     let scheduled = spread(Duration::from_secs(*seconds).max(least), jitter);
     // Never sooner than asked: the jitter of a `Retry-After` only adds.
     let asked = retry_after.map(|asked| asked + asked.mul_f64(JITTER * unit(jitter)));
+    let asked = asked.unwrap_or_default().min(WINDOW.saturating_sub(elapsed));
     Next::Retry {
-        wait: scheduled.max(asked.unwrap_or_default()).min(left),
+        wait: scheduled.max(asked),
         // The legacy protocol shows no whole task: what was left out would be lost.
         may_skip_to_newest: policy == Policy::Standard && attempt >= FAILURES_BEFORE_SKIP,
         pause_endpoint: is_overloaded
@@ -253,14 +266,29 @@ mod tests {
             (4, 60, 0, 7200.0),
             (1, 10 * 24 * HOUR, 0, 24.6 * 3600.0),
             // The window ends before the time asked for.
-            (5, 24 * HOUR, 79 * HOUR, 3600.0),
+            (5, 24 * HOUR, 73 * HOUR, 7.0 * 3600.0),
+            (5, 24 * HOUR, 79 * HOUR, 5.0 * 3600.0),
         ] {
             let answer = Answer::Failed { retry_after: seconds(retry_after) };
             let next = next(Policy::Standard, attempt, Duration::from_secs(elapsed), answer, MIDDLE);
             assert_eq!(wait(next).as_secs_f64(), waited, "{attempt} {retry_after}");
         }
-        let late = next(Policy::Standard, 5, WINDOW, FAILED, MIDDLE);
-        assert_eq!(late, Next::SetAside);
+    }
+
+    /// After a clock that jumped, or a server that was off for a week, there are as many attempts as ever.
+    #[test]
+    fn s14_attempts_are_counted_and_not_the_time() {
+        let asked = Answer::Failed { retry_after: seconds(24 * HOUR) };
+        for elapsed in [WINDOW, 1000 * WINDOW, Duration::MAX] {
+            for (attempt, scheduled) in (1..).zip(WAITS) {
+                for answer in [FAILED, asked] {
+                    let next = next(Policy::Standard, attempt, elapsed, answer, MIDDLE);
+                    assert_eq!(wait(next).as_secs(), scheduled, "{attempt}");
+                }
+            }
+            assert_eq!(next(Policy::Standard, 10, elapsed, FAILED, MIDDLE), Next::SetAside);
+            assert_eq!(next(Policy::Legacy, 4, elapsed, FAILED, MIDDLE), Next::Remove);
+        }
     }
 
     /// For every random number: within a twentieth of the schedule, never before a `Retry-After`, all within the window.
@@ -275,6 +303,9 @@ mod tests {
                 elapsed += wait;
             }
             assert!(elapsed < WINDOW, "{jitter}: {elapsed:?}");
+            let longest = Answer::Failed { retry_after: seconds(u64::MAX) };
+            let longest = super::next(Policy::Standard, 1, Duration::ZERO, longest, jitter);
+            assert!(matches!(longest, Next::Retry { wait, .. } if wait <= LONGEST_WAIT), "{longest:?}");
             let asked = Answer::Failed { retry_after: seconds(100) };
             let wait = wait(next(Policy::Standard, 1, Duration::ZERO, asked, jitter));
             assert!((100.0..=105.0).contains(&wait.as_secs_f64()), "{jitter}: {wait:?}");

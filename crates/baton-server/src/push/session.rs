@@ -54,11 +54,12 @@ impl<'a> Session<'a> {
     }
 
     /// Calls the receiver until there is nothing more, a call fails, or others have waited long enough.
-    pub(super) async fn deliver(mut self) -> (WebhookCursor, Call) {
+    pub(super) async fn deliver(mut self) -> (StoredWebhook, Call) {
         let mut call = Call::None;
         if let Err(Lost) = self.deliver_some(&mut call).await {
             self.cursor = match self.shared.read_again(&self.job).await {
-                Ok(Some(cursor)) => cursor,
+                // With its record: it may have been replaced.
+                Ok(Some(webhook)) => return (webhook, call),
                 // Gone: nothing is left to deliver.
                 Ok(None) => WebhookCursor { state: WebhookState::Finished, ..self.cursor },
                 Err(error) => {
@@ -67,15 +68,21 @@ impl<'a> Session<'a> {
                 }
             };
         }
-        (self.cursor, call)
+        (StoredWebhook { cursor: self.cursor, ..self.job.webhook }, call)
     }
 
     async fn deliver_some(&mut self, call: &mut Call) -> Result<(), Lost> {
         let Some(webhook) = self.shared.read(&self.job) else {
             self.cursor.state = WebhookState::Failed;
-            self.shared.set_aside(&self.job, self.cursor, "its record in the store cannot be read").await;
-            return self.store().await;
+            return self.set_aside("its record in the store cannot be read").await;
         };
+        let policy = webhook.policy();
+        if self.cursor.failures >= policy.most_attempts() {
+            // The store did not take its end, after the last attempt.
+            self.cursor.state = WebhookState::Failed;
+            let reason = self.shared.registry.failure(self.job.key, &self.job.webhook.id);
+            return self.end(policy, reason.as_deref().unwrap_or("it failed too often")).await;
+        }
         let mut log = Notifications::new(
             self.shared.store.clone(),
             self.job.scope.clone(),
@@ -86,7 +93,7 @@ impl<'a> Session<'a> {
         );
         let begun = Instant::now();
         for calls in 0.. {
-            if has_had_its_turn(calls, begun.elapsed()) {
+            if has_had_its_turn(calls, begun.elapsed()) || self.shared.stopping.is_cancelled() {
                 break;
             }
             let next = match self.cursor.task_as_of {
@@ -98,7 +105,8 @@ impl<'a> Session<'a> {
             let notification = match next {
                 Ok(Next::Send(notification)) => notification,
                 Ok(Next::CaughtUp { through, ended }) => {
-                    self.cursor.done = through;
+                    let WebhookCursor { revision, .. } = self.cursor;
+                    self.cursor = WebhookCursor { revision, ..WebhookCursor::after(through) };
                     if ended {
                         self.cursor.state = WebhookState::Finished;
                     }
@@ -121,7 +129,7 @@ impl<'a> Session<'a> {
             reached(Point::PushCalling);
             let outcome = self.shared.call(&self.job, &webhook, &notification).await;
             reached(Point::PushAnswered);
-            if self.settle(&webhook.policy(), notification, &outcome, call).await?.is_none() {
+            if self.settle(policy, notification, &outcome, call).await?.is_none() {
                 return Ok(());
             }
         }
@@ -143,14 +151,8 @@ impl<'a> Session<'a> {
                 return Ok(true);
             }
             Ok(Some(head)) if head.key == *key => {}
-            Ok(_) => {
-                if self.is_current() {
-                    self.cursor.state = WebhookState::Failed;
-                    let reason = "its task was removed before everything was delivered";
-                    self.shared.set_aside(&self.job, self.cursor, reason).await;
-                }
-                return Err(Lost);
-            }
+            // The task was removed, and the webhook was set aside before.
+            Ok(_) => return Err(Lost),
             Err(error) => {
                 tracing::warn!(%error, "a task could not be read for its webhook; tried again soon");
             }
@@ -162,7 +164,7 @@ impl<'a> Session<'a> {
     /// Notes the outcome of a call. `None`: no further call now.
     async fn settle(
         &mut self,
-        policy: &Policy,
+        policy: Policy,
         notification: Notification,
         outcome: &Outcome,
         call: &mut Call,
@@ -171,7 +173,7 @@ impl<'a> Session<'a> {
         let since = self.cursor.failing_since.unwrap_or(now);
         let elapsed = Duration::from_millis((now.as_millis() - since.as_millis()).max(0) as u64);
         let attempt = self.cursor.failures.saturating_add(1);
-        match schedule::next(*policy, attempt, elapsed, outcome.answer(), shared.jitter()) {
+        match schedule::next(policy, attempt, elapsed, outcome.answer(), shared.jitter()) {
             schedule::Next::Advance => {
                 *call = Call::Succeeded;
                 let WebhookCursor { revision, .. } = self.cursor;
@@ -209,7 +211,7 @@ impl<'a> Session<'a> {
                 self.finish().await?;
                 Ok(None)
             }
-            schedule::Next::Disable if *policy == Policy::Standard => {
+            schedule::Next::Disable if policy == Policy::Standard => {
                 *call = Call::Succeeded;
                 (self.cursor.failures, self.cursor.state) = (attempt, WebhookState::Disabled);
                 self.give_up(policy, attempt, outcome).await?;
@@ -225,7 +227,7 @@ impl<'a> Session<'a> {
     }
 
     /// The webhook is not called again; the cursor's state says why.
-    async fn give_up(&mut self, policy: &Policy, attempt: u32, outcome: &Outcome) -> Result<(), Lost> {
+    async fn give_up(&mut self, policy: Policy, attempt: u32, outcome: &Outcome) -> Result<(), Lost> {
         // The end of the old one is not the end of the one that has replaced it.
         if !self.is_current() {
             return Err(Lost);
@@ -238,14 +240,31 @@ impl<'a> Session<'a> {
             shared.telemetry.webhook_called(WebhookCall::Failed);
             shared.log_failure(&self.job, attempt, outcome, None);
         }
-        if *policy == Policy::Legacy {
-            self.finish().await?;
-            shared.remove(&self.job).await;
-            return Ok(());
+        let reason = outcome.for_owner();
+        shared.registry.call_failed(self.job.key, &self.job.webhook.id, reason.clone());
+        self.end(policy, &reason).await
+    }
+
+    /// Stores that the webhook is over, as the cursor's state says.
+    async fn end(&mut self, policy: Policy, reason: &str) -> Result<(), Lost> {
+        match policy {
+            Policy::Standard => self.set_aside(reason).await,
+            Policy::Legacy => self.remove().await,
         }
-        // First: what is no longer open has to be among the failed, also if the process dies in between.
-        shared.set_aside(&self.job, self.cursor, &outcome.for_owner()).await;
-        self.finish().await
+    }
+
+    async fn set_aside(&mut self, reason: &str) -> Result<(), Lost> {
+        self.stored_last().await?;
+        let revision = self.stored.revision;
+        let moved = self.shared.set_aside(&self.job, revision, self.cursor, reason).await;
+        self.stored_or_open(moved)
+    }
+
+    async fn remove(&mut self) -> Result<(), Lost> {
+        self.stored_last().await?;
+        let (Job { scope, task, webhook, .. }, revision) = (&self.job, self.stored.revision);
+        let removed = self.shared.store.remove_webhook(scope, task, &webhook.id, Some(revision)).await;
+        self.stored_or_open(removed)
     }
 
     /// Stores the cursor, unless an earlier one is still being stored: then a later call will cover this one.
@@ -300,16 +319,28 @@ impl<'a> Session<'a> {
     async fn store(&mut self) -> Result<(), Lost> {
         let StoredWebhook { id, .. } = &self.job.webhook;
         let moved = self.shared.store.move_webhook(self.job.key, id, self.stored.revision, self.cursor).await;
+        self.stored_or_open(moved)
+    }
+
+    /// After a write at the end of a session. If it has failed, the webhook stays open until the store knows better: what is in
+    /// memory goes on, and a restart delivers again from what is stored.
+    fn stored_or_open(&mut self, moved: StoreResult<bool>) -> Result<(), Lost> {
         reached(Point::PushStored);
+        let cursor = self.cursor;
         if moved.is_err() {
-            // What is in memory goes on; a restart would deliver again from what is stored.
+            if cursor.state == WebhookState::Disabled {
+                // The receiver is asked again. That it wants no more was no failed attempt.
+                self.cursor.failures -= 1;
+            }
+            self.cursor.state = WebhookState::Open;
             self.cursor.due = self.cursor.due.max(self.after_store_pause());
         }
-        self.moved(self.cursor, moved)
+        self.moved(cursor, moved)
     }
 
     fn after_store_pause(&self) -> Timestamp {
-        self.shared.clock.now().plus_millis(STORE_PAUSE.as_millis() as i64)
+        let pause = STORE_PAUSE.mul_f64(self.shared.options.pace);
+        self.shared.clock.now().plus_millis(pause.as_millis() as i64)
     }
 }
 

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{PushConfigId, Timestamp};
+use baton_protocol::domain::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::task::{self, JoinSet};
 
 use super::Shared;
 use super::endpoints::{Admitted, Call, Endpoints};
 use super::registry::Job;
+use super::schedule;
 use super::session::Session;
-use crate::store::{TaskKey, WebhookCursor};
+use crate::store::{StoredWebhook, TaskKey, WebhookCursor};
 
 /// After a job has panicked: pause before its webhook is tried again.
 const PANIC_PAUSE: Duration = Duration::from_secs(300);
@@ -20,7 +21,7 @@ const PANIC_PAUSE: Duration = Duration::from_secs(300);
 /// The jobs that run.
 #[derive(Default)]
 struct Jobs {
-    running: JoinSet<(WebhookCursor, Call)>,
+    running: JoinSet<(StoredWebhook, Call)>,
     /// Whose they are. Kept beside the set, since a job that panics answers nothing.
     of: HashMap<task::Id, Begun>,
 }
@@ -28,20 +29,18 @@ struct Jobs {
 /// A job that has begun.
 struct Begun {
     key: TaskKey,
-    id: PushConfigId,
     host: String,
     owner: Arc<str>,
     /// As it was at the beginning.
-    cursor: WebhookCursor,
+    webhook: StoredWebhook,
 }
 
 /// What became of a job.
 struct Ended {
     key: TaskKey,
-    id: PushConfigId,
     host: String,
     owner: Arc<str>,
-    cursor: WebhookCursor,
+    webhook: StoredWebhook,
     call: Call,
 }
 
@@ -73,13 +72,8 @@ impl Jobs {
         let (shared, places) = (Arc::clone(shared), Arc::clone(places));
         // Taken here and not in the job, so that `begin_jobs` sees it. The semaphore is never closed.
         let place = places.try_acquire_owned().ok();
-        let begun = Begun {
-            key: job.key,
-            id: job.webhook.id.clone(),
-            host,
-            owner: Arc::clone(&job.scope.owner),
-            cursor: job.webhook.cursor,
-        };
+        let begun =
+            Begun { key: job.key, host, owner: Arc::clone(&job.scope.owner), webhook: job.webhook.clone() };
         let running = self.running.spawn(async move {
             let _place = place;
             Session::new(&shared, job).deliver().await
@@ -92,20 +86,20 @@ impl Jobs {
         loop {
             let ended = self.running.join_next_with_id().await?;
             let task = ended.as_ref().map_or_else(task::JoinError::id, |(task, _)| *task);
-            let Some(Begun { key, id, host, owner, cursor }) = self.of.remove(&task) else { continue };
-            let (cursor, call) = match ended {
+            let Some(Begun { key, host, owner, webhook }) = self.of.remove(&task) else { continue };
+            let (webhook, call) = match ended {
                 Ok((_, ended)) => ended,
                 Err(_) => {
                     let pause = PANIC_PAUSE.mul_f64(shared.options.pace);
                     tracing::error!(
-                        task.key = key.0, webhook.id = %id, again_in_s = pause.as_secs(),
+                        task.key = key.0, webhook.id = %webhook.id, again_in_s = pause.as_secs(),
                         "delivering a webhook panicked; it is tried again"
                     );
                     let due = shared.clock.now().plus_millis(pause.as_millis() as i64);
-                    (WebhookCursor { due, ..cursor }, Call::None)
+                    (put_off_until(webhook, due), Call::None)
                 }
             };
-            return Some(Ended { key, id, host, owner, cursor, call });
+            return Some(Ended { key, host, owner, webhook, call });
         }
     }
 }
@@ -119,6 +113,8 @@ async fn sleep_or_never(time: Option<Duration>) {
 
 fn begin_jobs(shared: &Arc<Shared>, places: &Arc<Semaphore>, endpoints: &mut Endpoints, jobs: &mut Jobs) {
     let now = shared.clock.now();
+    let longest = schedule::LONGEST_WAIT.mul_f64(shared.options.pace.max(1.0));
+    shared.registry.bring_forward(now.plus_millis(longest.as_millis() as i64));
     while places.available_permits() > 0
         && let Some(job) = endpoints.next().or_else(|| shared.registry.take(now))
     {
@@ -126,25 +122,24 @@ fn begin_jobs(shared: &Arc<Shared>, places: &Arc<Semaphore>, endpoints: &mut End
         match endpoints.admit(&host, job, now) {
             Admitted::Now(job) => jobs.spawn(shared, places, host, *job),
             Admitted::Queued => {}
-            Admitted::Paused(job, until) => put_off(shared, &job, until),
+            Admitted::Paused(job, until) => shared.registry.done(job.key, put_off_until(job.webhook, until)),
         }
     }
 }
 
 fn end_job(shared: &Shared, endpoints: &mut Endpoints, ended: Ended) {
-    let Ended { key, id, host, owner, cursor, call } = ended;
-    shared.registry.done(key, &id, cursor);
+    let Ended { key, host, owner, webhook, call } = ended;
+    shared.registry.done(key, webhook);
     let now = shared.clock.now();
     endpoints.ended(&host, &owner, call, now);
     if let Some((until, waiting)) = endpoints.take_paused(&host, now) {
         for job in waiting {
-            put_off(shared, &job, until);
+            shared.registry.done(job.key, put_off_until(job.webhook, until));
         }
     }
 }
 
 /// Not stored: a restart may try a little sooner.
-fn put_off(shared: &Shared, job: &Job, until: Timestamp) {
-    let cursor = WebhookCursor { due: until, ..job.webhook.cursor };
-    shared.registry.done(job.key, &job.webhook.id, cursor);
+fn put_off_until(webhook: StoredWebhook, due: Timestamp) -> StoredWebhook {
+    StoredWebhook { cursor: WebhookCursor { due, ..webhook.cursor }, ..webhook }
 }

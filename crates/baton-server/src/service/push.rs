@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Answered, CallContext, Outcome, Service};
 use crate::engine::{Accepted, Incoming, InlineWebhook, from_store, not_found};
-use crate::push::Push;
+use crate::push::{Push, to_its_end};
 
 impl Service {
     pub(super) fn push(&self) -> Result<&Push, Error> {
@@ -123,16 +123,21 @@ impl Service {
                 return Ok(accepted);
             }
         }
-        let made = inline.push.create(scope, &task, context.generation, &inline.config).await?;
-        let accepted = self.engine().send(scope, incoming).await;
-        let is_used = matches!(&accepted, Ok(Accepted::Turn(turn)) if !turn.replayed);
-        if !is_used
-            && let Some(id) = &made.id
-            && before.iter().all(|known| known.id.as_ref() != Some(id))
-        {
-            inline.push.delete(scope, &task, id).await?;
-        }
-        accepted
+        let (service, scope, generation) = (self.clone(), scope.clone(), context.generation);
+        // Whether the caller is still there or not: else a webhook could stay whose message was not accepted.
+        to_its_end(async move {
+            let made = inline.push.create(&scope, &task, generation, &inline.config).await?;
+            let accepted = service.engine().send(&scope, incoming).await;
+            let is_used = matches!(&accepted, Ok(Accepted::Turn(turn)) if !turn.replayed);
+            if !is_used
+                && let Some(id) = &made.id
+                && before.iter().all(|known| known.id.as_ref() != Some(id))
+            {
+                inline.push.delete(&scope, &task, id).await?;
+            }
+            accepted
+        })
+        .await
     }
 }
 

@@ -40,8 +40,6 @@ pub(super) fn last_seen(context: &CallContext) -> Result<Option<u64>, Error> {
     let Some(text) = context.last_event_id.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    // Numbers in the metadata of gRPC are doubles, and some languages write them so.
-    let text = text.strip_suffix(".0").unwrap_or(text);
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse::<u64>().ok().filter(|number| *number < 1 << 63) } else { None };
     number

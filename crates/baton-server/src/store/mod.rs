@@ -489,8 +489,15 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// ([`NewWebhook::most`]). Empty if there is no such task.
     async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>>;
 
-    /// Removes a webhook of a task; answers whether it was there.
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool>;
+    /// Removes a webhook of a task if it has the revision `revision`, or with `None` whatever revision it has. Answers whether
+    /// it did.
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool>;
 
     /// Replaces the cursor of a webhook if it has the revision `revision`; the store raises the new cursor's revision by one
     /// above that. Answers whether it did: not if the webhook was removed, replaced or moved by another process. Appends of
@@ -514,8 +521,38 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The open webhooks of one task.
     async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>>;
 
-    /// Stores a failed webhook; replaces the one with the same key and id. If there are more than `most`, the oldest go.
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()>;
+    /// Open webhooks of tasks that ended before `before`, those of the oldest tasks first. A store with many webhooks should
+    /// find them with one query.
+    async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+        let (mut overdue, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.open_webhooks(after, 500).await?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.key, last.webhook.id.clone()));
+            for open in page {
+                let head = self.head(&open.scope, &open.task).await?.filter(|head| head.key == open.key);
+                let Some(HeadState { state, status_at, .. }) = head.map(|head| head.current) else {
+                    continue;
+                };
+                if state.is_terminal() && status_at < before {
+                    overdue.push((status_at, open));
+                }
+            }
+        }
+        overdue.sort_by_key(|(ended_at, _)| *ended_at);
+        Ok(overdue.into_iter().take(limit as usize).map(|(_, open)| open).collect())
+    }
+
+    /// Moves the webhook that `failed` names as [`move_webhook`](Self::move_webhook) does, and if that moved it, stores it as
+    /// failed, in the same step. It replaces a failed one with the same key and id; if there are more than `most`, the oldest
+    /// go.
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool>;
 
     /// Failed webhooks, newest first (then by key and id, descending), after that position.
     async fn failed_webhooks(
@@ -541,13 +578,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events, requests and webhooks.
     /// Message records and failed webhooks stay. Answers how many were removed.
     ///
-    /// A task with an open webhook is left as it is, unless it ended before `despite_webhooks`.
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64>;
+    /// A task with an open webhook is left as it is: it has to be [set aside](Self::set_aside_webhook) first.
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     /// Removes up to `limit` message records older than `before` whose task does not exist.
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;

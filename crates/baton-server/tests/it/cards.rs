@@ -340,6 +340,28 @@ async fn s02_the_interfaces_are_all_there_in_their_order() {
     assert_eq!(named, expected);
 }
 
+/// A path before the server's own makes no difference to gRPC, whoever tells of it: a call names the method and no path.
+#[cfg(feature = "grpc")]
+#[tokio::test]
+async fn s02_a_proxys_path_does_not_take_grpc_off_the_card() {
+    let builder = || {
+        let builder = with_agent(obedient).grpc_address(baton_server::card::GrpcAddress::HostPort);
+        builder.trusted_proxies(vec!["127.0.0.0/8".parse().unwrap()])
+    };
+    let forwarded =
+        [("x-forwarded-host", "agent.example"), ("x-forwarded-proto", "https"), ("x-forwarded-prefix", "/a")];
+    for (server, headers) in [
+        (serve(builder()).await, &forwarded[..]),
+        (serve(builder().public_url("https://agent.example/a")).await, &[]),
+    ] {
+        let card = ask(&server, NEW, headers).await.body;
+        let interfaces = card["supportedInterfaces"].as_array().unwrap().iter();
+        let grpc: Vec<_> =
+            interfaces.filter(|it| it["protocolBinding"] == "GRPC").map(|it| &it["url"]).collect();
+        assert_eq!(grpc, ["agent.example:443", "agent.example:443"], "{card}");
+    }
+}
+
 #[tokio::test]
 async fn s02_everything_is_below_the_path_of_the_public_url_too() {
     let server = serve(with_agent(obedient).public_url("https://host.example/agents/x")).await;

@@ -21,6 +21,18 @@ async fn asks_once(turn: Turn) -> Result<(), AgentError> {
 async fn send_and_hang_up(server: &TestServer, store: &FaultyStore, method: &str, params: Value) {
     let (slow, before) = (Gate::new(), store.appends());
     store.slow_appends(Some(&slow));
+    hang_up_once(server, method, params, store.appended(before + 1)).await;
+    store.slow_appends(None);
+    slow.let_pass(100);
+}
+
+/// Sends a whole request, disconnects at this moment, and waits until the server must have noticed.
+pub(crate) async fn hang_up_once(
+    server: &TestServer,
+    method: &str,
+    params: Value,
+    moment: impl Future<Output = ()>,
+) {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let address = server.url.trim_start_matches("http://");
     let mut socket = TcpStream::connect(address).await.unwrap();
@@ -30,14 +42,12 @@ async fn send_and_hang_up(server: &TestServer, store: &FaultyStore, method: &str
     );
     socket.write_all(head.as_bytes()).await.unwrap();
     socket.write_all(body.as_bytes()).await.unwrap();
-    store.appended(before + 1).await;
+    moment.await;
     drop(socket);
     // A few round trips give the server time to notice.
     for _ in 0..20 {
         server.call("ListTasks", json!({})).await.result();
     }
-    store.slow_appends(None);
-    slow.let_pass(100);
 }
 
 async fn only_task(server: &TestServer) -> Value {

@@ -29,6 +29,7 @@ pub(crate) struct FaultyStore {
     slow_appends: Mutex<Option<Gate>>,
     /// Checks wait here before they are passed on.
     slow_checks: Mutex<Option<Gate>>,
+    slow_webhooks: Mutex<Option<Gate>>,
     /// Replaces the hash of message records.
     hash: Mutex<Option<MessageHash>>,
     live: Mutex<Vec<ReplicaId>>,
@@ -52,6 +53,7 @@ impl FaultyStore {
             held_appends: Mutex::default(),
             slow_appends: Mutex::default(),
             slow_checks: Mutex::default(),
+            slow_webhooks: Mutex::default(),
             hash: Mutex::default(),
             live: Mutex::default(),
             appends,
@@ -114,6 +116,10 @@ impl FaultyStore {
 
     pub(crate) async fn refused(&self, count: usize) {
         reached(&self.refusals, count).await;
+    }
+
+    pub(crate) fn slow_webhooks(&self, gate: &Gate) {
+        *self.slow_webhooks.lock().unwrap() = Some(gate.clone());
     }
 
     pub(crate) fn slow_checks(&self, gate: Option<&Gate>) {
@@ -276,7 +282,12 @@ impl Store for FaultyStore {
 
     async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
         self.rule("put_webhook", None)?;
-        self.inner.put_webhook(scope, task, new).await
+        let done = self.inner.put_webhook(scope, task, new).await;
+        let gate = self.slow_webhooks.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
+        done
     }
 
     async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
@@ -284,9 +295,15 @@ impl Store for FaultyStore {
         self.inner.webhooks(scope, task).await
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
         self.rule("remove_webhook", None)?;
-        self.inner.remove_webhook(scope, task, id).await
+        self.inner.remove_webhook(scope, task, id, revision).await
     }
 
     async fn move_webhook(
@@ -314,9 +331,20 @@ impl Store for FaultyStore {
         self.inner.open_webhooks_of(task).await
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        self.rule("put_failed_webhook", None)?;
-        self.inner.put_failed_webhook(failed, most).await
+    async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+        self.rule("overdue_webhooks", None)?;
+        self.inner.overdue_webhooks(before, limit).await
+    }
+
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        self.rule("set_aside_webhook", None)?;
+        self.inner.set_aside_webhook(revision, cursor, failed, most).await
     }
 
     async fn failed_webhooks(
@@ -343,14 +371,9 @@ impl Store for FaultyStore {
         self.inner.fold_ended(before, despite_webhooks, limit).await
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.rule("purge_ended", None)?;
-        self.inner.purge_ended(before, despite_webhooks, limit).await
+        self.inner.purge_ended(before, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -31,7 +31,7 @@ async fn swept_under_readers(removes: bool) -> (TestServer, impl Fn()) {
         store.fail(move |call, _| {
             if call == "events" && !swept.swap(true, Ordering::SeqCst) {
                 let sweeping = match removes {
-                    true => inner.purge_ended(Timestamp::MAX, Timestamp::MAX, 10),
+                    true => inner.purge_ended(Timestamp::MAX, 10),
                     false => inner.fold_ended(Timestamp::MAX, Timestamp::MAX, 10),
                 };
                 assert_eq!(

@@ -149,7 +149,12 @@ fn error(package: Package, status: &Status) -> Value {
         _ => 400,
     };
     let code = code as i32;
-    json!({"error": {"code": http, "grpc": code, "message": status.message(), "details": details}})
+    // In 0.3 the errors of A2A say their name first.
+    let message = match status.message().split_once("Error: ") {
+        Some((name, told)) if package == Package::V0_3 && !name.contains(' ') => told,
+        _ => status.message(),
+    };
+    json!({"error": {"code": http, "grpc": code, "message": message, "details": details}})
 }
 
 fn headers_of(status: &Status) -> HeaderMap {

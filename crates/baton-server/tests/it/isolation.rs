@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::asking::Interface;
 use crate::fixtures::Backend;
 use crate::isolation_requests::{Asked, CHANNELS, Channel, Fresh, Made, Named, Names, Tenant, asked, rows};
-use crate::isolation_stage::{Caller, REFUSED, RawAnswer, Stage};
+use crate::isolation_stage::{Caller, REFUSED, RawAnswer, Stage, WEBHOOK_PATH, WEBHOOK_TOKEN};
 
 #[tokio::test]
 async fn s16_in_1_0_over_json_rpc_what_another_owner_has_is_answered_like_what_nobody_has() {
@@ -83,6 +83,38 @@ impl Matrix<'_> {
     }
 }
 
+/// The id of a webhook says nothing without its task.
+#[tokio::test]
+async fn s16_a_webhook_of_another_owner_cannot_be_named_at_ones_own_task() {
+    for backend in Backend::each() {
+        let stage = Stage::new(backend.open().await).await;
+        let channel = CHANNELS[0];
+        let (names, _) = stage.prepare(channel, Made::Asking).await;
+        stage.prepare_webhook(channel, &names.task).await;
+        let key = [("x-api-key", stage.key(Caller::Other).unwrap())];
+        let sent = json!({"message":
+            {"messageId": stage.fresh_name(), "role": "ROLE_USER", "parts": [{"text": "ask"}]}});
+        let own = stage.server.call_with("SendMessage", sent, &key).await.result()["task"]["id"].clone();
+        let call = async |operation: &str, id: &str| {
+            let params = json!({"taskId": own, "id": id});
+            stage.server.call_with(&format!("{operation}TaskPushNotificationConfig"), params, &key).await
+        };
+        // Whether somebody else has a webhook of this id makes no difference.
+        for operation in ["Get", "Delete"] {
+            let [same, other] = [call(operation, "one").await, call(operation, "two").await];
+            assert_eq!(same.body.get("error"), other.body.get("error"), "{operation}");
+            assert!(!same.body.to_string().contains(WEBHOOK_TOKEN), "{}", same.body);
+        }
+        let listed = json!({"taskId": own});
+        let listed = stage.server.call_with("ListTaskPushNotificationConfigs", listed, &key).await;
+        assert!(listed.result()["configs"].as_array().is_none_or(Vec::is_empty), "{}", listed.body);
+        let owners = json!({"taskId": names.task, "id": "one"});
+        let owners = stage.as_owner(channel, "GetTaskPushNotificationConfig", owners).await;
+        assert_eq!(owners["token"], WEBHOOK_TOKEN);
+        stage.server.stop().await;
+    }
+}
+
 /// Every row can be asked somewhere; an operation without rows is one that nobody thought of.
 #[test]
 fn s16_every_operation_has_rows_in_the_isolation_matrix() {
@@ -125,6 +157,9 @@ impl Row<'_> {
         if self.request(self.channel, Caller::Owner, &names, &fresh).is_none() {
             return 0;
         }
+        if self.named == Named::Config {
+            self.stage.prepare_webhook(self.channel, &names.task).await;
+        }
         let before = self.owners_view(&names).await;
         let mut cells = 0;
         for caller in [Caller::Other, Caller::OtherTenant, Caller::OtherAgent] {
@@ -153,14 +188,16 @@ impl Row<'_> {
         channel.written(agent, self.stage.key(caller), &call)
     }
 
-    /// The owner's task and its context, as the owner sees them.
-    async fn owners_view(&self, names: &Names) -> (Value, Value) {
+    /// The owner's context, task and webhooks, as the owner sees them.
+    async fn owners_view(&self, names: &Names) -> [Value; 3] {
         let listed = json!({"contextId": names.context});
         let listed = self.stage.as_owner(self.channel, "ListTasks", listed).await;
         if self.named.made() == Made::Replied {
-            return (Value::Null, listed);
+            return [listed, Value::Null, Value::Null];
         }
-        (self.stage.as_owner(self.channel, "GetTask", json!({"id": names.task})).await, listed)
+        let webhooks = json!({"taskId": names.task});
+        let webhooks = self.stage.as_owner(self.channel, "ListTaskPushNotificationConfigs", webhooks).await;
+        [listed, self.stage.as_owner(self.channel, "GetTask", json!({"id": names.task})).await, webhooks]
     }
 
     /// The answers to the same request with the owner's names and with unknown ones. What the caller sends in addition,
@@ -202,8 +239,9 @@ impl Row<'_> {
         // The mask of ids could hide one of the owner's that the caller did not name.
         let (said, body) = (String::from_utf8_lossy(&foreign.request), &foreign.body);
         let secrets = [&names.task, &names.context, &names.message, &fresh.text_again];
-        for secret in secrets.into_iter().filter(|secret| !said.contains(secret.as_str())) {
-            assert!(!body.contains(secret.as_str()), "{caller:?} {self:?}: {body}");
+        let secrets = secrets.into_iter().map(String::as_str).chain([WEBHOOK_TOKEN, WEBHOOK_PATH]);
+        for secret in secrets.filter(|secret| !said.contains(secret)) {
+            assert!(!body.contains(secret), "{caller:?} {self:?}: {body}");
         }
         let is_ann = caller != Caller::Other;
         assert!(is_ann || !body.contains("for ann"), "{self:?}: {body}");
@@ -224,8 +262,8 @@ impl Row<'_> {
         let fresh = Fresh { wait: self.named.made() != Made::Working, ..fresh.clone() };
         let is_send = matches!(self.operation, Operation::SendMessage | Operation::SendStreamingMessage);
         let is_same = match self.named {
-            // Nobody has push configs yet, and a card has no id.
-            Named::Config | Named::Nothing => Some(true),
+            // A card has no id.
+            Named::Nothing => Some(true),
             // A message starts a task in an unknown context too, and in 0.1 a task with an unknown id. One with another
             // text is another message, whatever its id.
             Named::Context if is_send => None,

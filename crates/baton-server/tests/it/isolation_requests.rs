@@ -160,8 +160,7 @@ pub(crate) enum Named {
     Resume(Made, &'static str),
     /// The id of a message that started a stream, and the number of one of its events.
     ResumeMessage(&'static str),
-    /// The task of a push config. Push notifications join this matrix with their issue: until then the answers to
-    /// everybody are the same.
+    /// A task that has a webhook, and that webhook's id.
     Config,
     /// Nothing: the call is about the caller alone.
     Nothing,

@@ -8,7 +8,7 @@ use baton_protocol::domain::{AgentCard, AgentSkill, Timestamp};
 use baton_server::auth::{ApiKeys, Chain, IssuedKeys, KeySet, MAX_KEYS, NewKey};
 use baton_server::store::Store;
 use baton_server::store::record::IssuedKey;
-use baton_server::{AgentError, Asked, Mount, Server};
+use baton_server::{AgentError, Asked, Mount, PushOptions, Server};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -60,6 +60,10 @@ pub(crate) struct Stage {
 }
 
 const SCOPE: &str = "tasks";
+
+/// What the owner's webhook has and nobody else may see.
+pub(crate) const WEBHOOK_TOKEN: &str = "token-of-ann";
+pub(crate) const WEBHOOK_PATH: &str = "path-of-ann";
 
 async fn talker(asked: Asked) -> Result<String, AgentError> {
     Ok(format!("you said {}", asked.text()))
@@ -114,7 +118,7 @@ impl Stage {
 
         let chain = Chain::new().scheme("apiKey", ApiKeys::header("X-API-Key", set).unwrap());
         let host = Server::host().mount(agent("first", "/")).mount(agent("second", "/second"));
-        let server = serve(host.auth(chain).store(store)).await;
+        let server = serve(host.auth(chain).store(store).push(PushOptions::default())).await;
         Stage { server, keys, next: AtomicU32::new(1) }
     }
 
@@ -135,6 +139,13 @@ impl Stage {
         }
         let key = self.key(Caller::Owner).unwrap();
         self.server.call_with(method, params, &[("x-api-key", key)]).await.result().clone()
+    }
+
+    /// The owner's task gets a webhook with the id that all requests name. Nothing is sent to it: its task waits.
+    pub(crate) async fn prepare_webhook(&self, channel: Channel, task: &str) {
+        let url = format!("https://hooks.example/{WEBHOOK_PATH}");
+        let webhook = json!({"taskId": task, "id": "one", "url": url, "token": WEBHOOK_TOKEN});
+        self.as_owner(channel, "CreateTaskPushNotificationConfig", webhook).await;
     }
 
     /// A task that no row names.

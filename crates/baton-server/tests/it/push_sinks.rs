@@ -1,7 +1,7 @@
 //! T11: receivers that hang, drip, cut off, redirect and lie, all at once, beside one that is well.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use baton_server::{AgentError, PushOptions, Turn};
@@ -117,9 +117,15 @@ async fn until_closed(stream: &mut TcpStream) {
     while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
 }
 
-/// Serves it on a port of its own. Answers its address, and the number of requests that it has had.
+/// Serves it on a host of its own. Answers its address, and the number of requests that it has had.
 async fn start(sink: Sink) -> (String, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    static NEXT: AtomicU8 = AtomicU8::new(2);
+    start_on(&format!("127.0.0.{}", NEXT.fetch_add(1, Ordering::Relaxed)), sink).await
+}
+
+/// On a port of its own.
+async fn start_on(host: &str, sink: Sink) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((host, 0)).await.unwrap();
     let (address, requests) = (listener.local_addr().unwrap(), Arc::<AtomicUsize>::default());
     let counted = Arc::clone(&requests);
     tokio::spawn(async move {
@@ -214,9 +220,13 @@ async fn s14_a_receiver_that_is_well_is_called_while_many_others_hang() {
     // Longer than the test may take.
     options.timeout = TEST_TIMEOUT * 3;
     let server = serve(with_agent(busy).push(options)).await;
-    let (hanging, requests) = start(Sink::SaysThenHangs("")).await;
-    for _ in 0..100 {
-        told(&server, &format!("http://{hanging}/")).await;
+    // A port gives a host no further places.
+    let mut hanging = Vec::new();
+    for _ in 0..4 {
+        hanging.push(start_on("127.0.0.1", Sink::SaysThenHangs("")).await);
+    }
+    for n in 0..100 {
+        told(&server, &format!("http://{}/", hanging[n % 4].0)).await;
     }
     let (well, got) = start(OK).await;
     let task = told(&server, &format!("http://{well}/")).await;
@@ -230,6 +240,7 @@ async fn s14_a_receiver_that_is_well_is_called_while_many_others_hang() {
         "{} events",
         got.load(Ordering::Relaxed)
     );
-    assert_eq!(requests.load(Ordering::Relaxed), 4, "calls at a time to one host");
+    let requests: usize = hanging.iter().map(|(_, requests)| requests.load(Ordering::Relaxed)).sum();
+    assert_eq!(requests, 4, "calls at a time to one host");
     server.eventually(id(&task), "COMPLETED").await;
 }

@@ -53,9 +53,10 @@ fn main() -> ExitCode {
     // A panic is the reason of a failed check, and is printed as such.
     std::panic::set_hook(Box::new(|_| {}));
     let checks: Vec<_> = live::CHECKS.iter().chain(for_users::CHECKS).collect();
-    let runs: Vec<_> = live::TRANSPORTS
-        .iter()
-        .flat_map(|transport| checks.iter().map(move |check| (*transport, *check)))
+    let runs: Vec<_> = Live::new(&url, Some(&token), "jsonrpc")
+        .offered()
+        .into_iter()
+        .flat_map(|transport| checks.iter().map(move |check| (transport, *check)))
         .collect();
     let next = AtomicUsize::new(0);
     let failures: Mutex<Vec<(usize, String)>> = Mutex::default();
@@ -79,7 +80,12 @@ fn main() -> ExitCode {
     let failures = failures.into_inner().expect("nobody panics with it");
     for (at, (transport, (name, _))) in runs.iter().enumerate() {
         if at % checks.len() == 0 {
-            println!("{}", if *transport == "rest" { "HTTP+JSON 1.0" } else { "JSON-RPC 1.0" });
+            let binding = match *transport {
+                "rest" => "HTTP+JSON",
+                "grpc" => "gRPC",
+                _ => "JSON-RPC",
+            };
+            println!("{binding} 1.0");
         }
         match failures.iter().find(|(failed, _)| *failed == at) {
             Some((_, reason)) => println!("FAIL {name}: {reason}"),

@@ -53,10 +53,42 @@ pub(crate) struct AdminListener {
 /// server that was killed is replaced.
 pub(crate) fn bind(path: &Path) -> Result<AdminListener, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    check_folder(folder)?;
+    remove_stale(path)?;
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    // Nobody else could connect in between, since they cannot enter the folder.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(AdminListener { listener, path: path.to_owned() })
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Why [`bind`] would refuse this path, as far as that is known without creating anything.
+pub(crate) fn check(path: &Path) -> Result<(), String> {
+    let folder = folder_of(path);
+    match std::fs::symlink_metadata(folder) {
+        // It will be created.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        _ => check_folder(folder)?,
+    }
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(no_socket(path)),
+        _ => Ok(()),
+    }
+}
+
+fn no_socket(path: &Path) -> String {
+    format!("{} is there and is not a socket", path.display())
+}
+
+fn check_folder(folder: &Path) -> Result<(), String> {
     // Not through a link: whoever owns the link could later lead it elsewhere.
-    let found = std::fs::symlink_metadata(folder).map_err(failed)?;
+    let found =
+        std::fs::symlink_metadata(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     if !found.is_dir() {
         return Err(format!("{}: a link, not a folder; choose another for the socket", folder.display()));
     }
@@ -74,11 +106,7 @@ pub(crate) fn bind(path: &Path) -> Result<AdminListener, String> {
             mode & 0o777
         ));
     }
-    remove_stale(path)?;
-    let listener = UnixListener::bind(path).map_err(failed)?;
-    // Nobody else could connect in between, since they cannot enter the folder.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    Ok(AdminListener { listener, path: path.to_owned() })
+    Ok(())
 }
 
 /// Removes a socket that nobody listens at. Any other file stays.
@@ -88,7 +116,7 @@ fn remove_stale(path: &Path) -> Result<(), String> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(format!("{} is there and is not a socket", path.display()));
+            return Err(no_socket(path));
         }
         Ok(_) => {}
     }

@@ -33,6 +33,8 @@ pub(crate) mod webhooks;
 pub(crate) use calls::{Issued, Key, Listed, NewKeyCall, Refused, now};
 #[cfg(unix)]
 pub(crate) use listener::{AdminServer, bind};
+#[cfg(unix)]
+pub(crate) use place::refused_socket;
 pub(crate) use place::{NoSocket, socket_path};
 #[cfg(unix)]
 pub(crate) use reach::Socket;

@@ -44,6 +44,16 @@ pub(crate) fn socket_path(config: &Config, store: &StoreUrl) -> Result<PathBuf, 
     if path.as_os_str().len() > LONGEST { Err(NoSocket::TooLong(path)) } else { Ok(path) }
 }
 
+/// Why `serve` would refuse the place that the configuration names. Without a socket beside the store it runs all the same.
+#[cfg(unix)]
+pub(crate) fn refused_socket(config: &Config) -> Option<String> {
+    let AdminSocket::At(_) = &*config.admin.socket else { return None };
+    match socket_path(config, &config.store.url) {
+        Ok(path) => super::listener::check(&path).err(),
+        Err(none) => Some(none.reason()),
+    }
+}
+
 fn beside(file: &Path) -> PathBuf {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".admin");

@@ -81,7 +81,7 @@ pub(crate) struct CallError {
     pub(crate) message: String,
     /// In a box, because most results are no errors and should be small.
     pub(crate) hint: Option<Box<Hint>>,
-    /// The number that the binding has for an error of the agent: JSON-RPC code, HTTP status.
+    /// The number that the binding has for an error of the agent: JSON-RPC code, gRPC status, HTTP status.
     pub(crate) binding_code: Option<i64>,
     /// The agent answered with it; otherwise something failed on the way.
     pub(crate) is_answer: bool,

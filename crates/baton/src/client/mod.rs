@@ -121,7 +121,10 @@ impl Call {
                 match key {
                     Key::AgentCard => words.push(format!("-a {}", shell_word(value))),
                     Key::Insecure if self.settings.insecure => words.push("--insecure".to_owned()),
-                    Key::Insecure => {}
+                    Key::GrpcPlaintext if self.settings.grpc_plaintext => {
+                        words.push("--grpc-plaintext".to_owned());
+                    }
+                    Key::Insecure | Key::GrpcPlaintext => {}
                     key => words.push(format!("--{} {}", key.flag(), shell_word(value))),
                 }
             }
@@ -207,6 +210,7 @@ const REACH: &[Key] = &[
     Key::AgentCard,
     Key::Config,
     Key::Transport,
+    Key::GrpcPlaintext,
     Key::A2aVersion,
     Key::Ca,
     Key::ClientCert,

@@ -38,6 +38,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "BINDING", help_heading = PROTOCOL)]
     transport: Vec<String>,
 
+    /// Speak gRPC without TLS where the card's address does not tell, also to other machines [default: only with this one].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          help_heading = PROTOCOL)]
+    grpc_plaintext: Option<String>,
+
     /// The protocol version to speak [default: the highest that both sides know, 1.0 or later].
     #[arg(long, value_name = "VERSION", help_heading = PROTOCOL)]
     a2a_version: Option<String>,
@@ -149,6 +154,7 @@ impl Options {
             (Key::Timeout, &self.timeout),
             (Key::ContextId, &self.context_id),
             (Key::TaskId, &self.task_id),
+            (Key::GrpcPlaintext, &self.grpc_plaintext),
             (Key::A2aVersion, &self.a2a_version),
             (Key::Bearer, &self.bearer),
             (Key::ApiKey, &self.api_key),

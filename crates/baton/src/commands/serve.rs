@@ -377,7 +377,11 @@ fn welcome(
         let served = served(plan);
         if !served.others().is_empty() {
             let (on, off) = (served.versions(), served.others().versions());
-            text += &format!("  protocol   {on} (the card switches {off} off)\n");
+            let (of, whose) = match &agents[..] {
+                [_] => (String::new(), "the"),
+                _ => (format!(" for {}", plan.card.name), "its"),
+            };
+            text += &format!("  protocol   {on}{of} ({whose} card switches {off} off)\n");
         }
     }
     if let Some(public_url) = config.public_url.as_ref() {

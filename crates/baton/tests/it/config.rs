@@ -56,6 +56,67 @@ fn the_default_file_is_printed_and_passes_its_own_check() {
     );
 }
 
+/// A card file may list gRPC, if that is switched on: the file that explains the settings says so, and it is true.
+#[cfg(feature = "grpc")]
+#[test]
+fn p03_a_card_file_with_grpc_needs_grpc_to_be_switched_on() {
+    assert!(DEFAULT_FILE.contains("an interface of gRPC needs `grpc = true`"), "{DEFAULT_FILE}");
+    let folder = Folder::with("card = \"card.json\"\n");
+    let interface = |binding: &str| json!({"url": "https://a.example", "protocolBinding": binding, "protocolVersion": "1.0"});
+    let card = json!({
+        "name": "Some", "description": "d", "version": "1",
+        "supportedInterfaces": [interface("JSONRPC"), interface("GRPC")],
+        "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}],
+    });
+    fs::write(folder.path("card.json"), card.to_string()).unwrap();
+    let check = |more: &[&str]| {
+        finished(&mut folder.baton(&[&["serve", "config", "check", "--exec", "cat"], more].concat()))
+    };
+    let (code, said) = check(&[]);
+    assert!(code == Some(2) && said.contains("grpc = true"), "{said}");
+    assert_eq!(check(&["--grpc"]).0, Some(0));
+}
+
+/// What `serve` refuses later than at the reading of the file is refused by the check, too, and nothing is made on the way.
+#[cfg(unix)]
+#[test]
+fn a_socket_that_serve_would_refuse_fails_the_check() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::with("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n");
+    let mode = |name: &str, mode| {
+        fs::create_dir(folder.path(name)).unwrap();
+        fs::set_permissions(folder.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("open", 0o755);
+    mode("own", 0o700);
+    fs::write(folder.path("own/file"), "mine").unwrap();
+    std::os::unix::fs::symlink(folder.path("own"), folder.path("link")).unwrap();
+    let with = |args: &[&str], socket: &str| {
+        let text = format!("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n[admin]\nsocket = \"{socket}\"\n");
+        fs::write(folder.path("baton.toml"), text).unwrap();
+        finished(&mut folder.baton(args))
+    };
+    let long = format!("own/{}", "s".repeat(200));
+    for (socket, words) in [
+        ("open/x", "chmod 700"),
+        ("own/file", "is there and is not a socket"),
+        ("link/x", "a link, not a folder"),
+        ("own/file/x", "own/file"),
+        (&long, "set admin.socket to a shorter one"),
+    ] {
+        let (code, said) = with(&["serve", "config", "check"], socket);
+        assert!(code == Some(2) && said.contains("admin.socket") && said.contains(words), "{said}");
+        assert!(said.contains("baton.toml, line 4"), "{said}");
+        let (code, said) = with(&["serve"], socket);
+        assert!(code != Some(0) && said.contains("admin.socket"), "{said}");
+    }
+    for socket in ["own/x", "new/folder/x", "off"] {
+        let (code, said) = with(&["serve", "config", "check"], socket);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(!folder.path("new").exists() && !folder.path("own/x").exists());
+}
+
 #[test]
 fn show_tells_the_source_of_each_value_and_hides_secrets() {
     let folder =
@@ -432,6 +493,12 @@ async fn s03_the_card_decides_which_generations_are_served() {
     server.log_with("protocol 0.3 and 0.1 switched off");
     assert!(server.welcome.contains("1.0 (the card switches 0.3 and 0.1 off)"), "{}", server.welcome);
     assert_eq!(server.send(text("m-1", "hello")).await["status"]["state"], "TASK_STATE_COMPLETED");
+    // Of several agents, the one is named.
+    fs::write(folder.path("several.toml"), "[[agent]]\nid = \"a\"\npath = \"/a\"\ncard = \"card.json\"\n[[agent.skill]]\nid = \"s\"\nbuiltin = \"echo\"\n[[agent]]\nid = \"b\"\npath = \"/b\"\n[agent.card]\nname = \"All\"\ndescription = \"d\"\n[[agent.skill]]\nid = \"s\"\nbuiltin = \"echo\"\n").unwrap();
+    let several = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--config", "several.toml"];
+    let server = Served::of(&mut folder.baton(&several));
+    let told: Vec<_> = server.welcome.lines().filter(|line| line.contains("protocol")).collect();
+    assert_eq!(told, ["  protocol   1.0 for Some (its card switches 0.3 and 0.1 off)"]);
     write(&["1.0", "7.0"]);
     let (code, said) = finished(&mut folder.baton(&args));
     assert!(code == Some(2) && said.contains("protocolVersion \"7.0\""), "{code:?} {said}");

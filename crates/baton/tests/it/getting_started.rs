@@ -128,7 +128,9 @@ impl Desk {
         };
         let (out, err) = (fs::read_to_string(&out).unwrap(), fs::read_to_string(&err).unwrap());
         assert!(status.success(), "`{command}`: {status}\n{out}{err}");
-        out + &err
+        // Said only where an answer takes long, as on a busy machine.
+        let waiting = |line: &&str| !line.starts_with("Waiting for task ");
+        out + &err.split_inclusive('\n').filter(waiting).collect::<String>()
     }
 
     fn serve(&mut self, command: &str, prints: &str) {

@@ -27,6 +27,7 @@ fn s14_the_welcome_and_the_configuration_tell_whether_webhooks_are_on() {
                    "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]}"#;
     std::fs::write(folder.path().join("card.json"), card).unwrap();
     let public = &["--listen", "0.0.0.0:0", "--allow-public"][..];
+    let proxied = Some(("BATON_ALLOWED_HOSTS", "agents.example"));
     let (on, off) = (("BATON_PUSH_ENABLED", "true"), ("BATON_PUSH_ENABLED", "false"));
     for (args, variable, told, enabled, development) in [
         (&["--listen", "127.0.0.1:0"][..], None, "on, for development: also to this machine", true, true),
@@ -34,6 +35,13 @@ fn s14_the_welcome_and_the_configuration_tell_whether_webhooks_are_on() {
         (&["--listen", "127.0.0.1:0"], Some(off), "off (`push.enabled`)", false, true),
         (public, None, "off, since others may call without authentication", false, false),
         (public, Some(on), "on", true, false),
+        (
+            &["--listen", "127.0.0.1:0"],
+            proxied,
+            "off, since others may call without authentication",
+            false,
+            false,
+        ),
         (
             &["--listen", "127.0.0.1:0", "--exec", "cat", "--card", "card.json"],
             None,
@@ -59,7 +67,8 @@ fn s14_the_welcome_and_the_configuration_tell_whether_webhooks_are_on() {
                 (&json!(enabled), &json!(development)),
                 "{args:?}"
             );
-            let source = variable.map_or("default", |(name, _)| name);
+            let given = variable.filter(|(name, _)| *name == on.0);
+            let source = given.map_or("default", |(name, _)| name);
             assert_eq!(push["enabled"]["source"], source);
         }
     }

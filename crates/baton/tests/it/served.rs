@@ -51,6 +51,11 @@ impl Served {
         Self::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:"])
     }
 
+    /// The same with gRPC.
+    pub(crate) fn with_grpc() -> Self {
+        Self::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--grpc"])
+    }
+
     pub(crate) fn with(args: &[&str]) -> Self {
         Self::of(&mut baton(args))
     }

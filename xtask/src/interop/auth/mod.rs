@@ -28,6 +28,7 @@ static CURL: Client = Client {
     language: super::clients::Language::Python,
     stem: "",
     bindings: &[Binding { argument: "rest", shown: "HTTP+JSON 1.0" }],
+    lacks: &[],
     tested: true,
     known: &[],
 };

@@ -80,6 +80,7 @@ impl Site {
 }
 
 const SERVED: &str = "store = \"memory:\"
+grpc = true
 
 [tls]
 cert = \"server.pem\"

@@ -53,7 +53,7 @@ const fn packages(
     language: Language,
     stem: &'static str,
 ) -> Client {
-    Client { name, package, language, stem, bindings: &[], tested: false, known: &[] }
+    Client { name, package, language, stem, bindings: &[], lacks: &[], tested: false, known: &[] }
 }
 
 static PYTHON_1_3_PACKAGES: Client =
@@ -174,7 +174,13 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(workspace: &Workspace, agent: &ThirdParty, folder: &Path) -> Result<Self, String> {
+    /// `flags` are for the program, behind its port.
+    pub fn start(
+        workspace: &Workspace,
+        agent: &ThirdParty,
+        folder: &Path,
+        flags: &[&str],
+    ) -> Result<Self, String> {
         let log = folder.join(format!("{}.log", agent.name));
         let out = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let address = free_address()?;
@@ -186,6 +192,7 @@ impl Running {
         };
         let process = command
             .arg(address.port().to_string())
+            .args(flags)
             .stdout(out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?)
             .stderr(out)
             .spawn()

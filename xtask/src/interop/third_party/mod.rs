@@ -53,7 +53,8 @@ pub fn names() -> Vec<&'static str> {
 
 /// Starts the agent, tests it, stops it.
 fn test(workspace: &Workspace, agent: &ThirdParty, folder: &Path, build: Build) -> Result<Outcome, String> {
-    let running = Running::start(workspace, agent, folder)?;
+    // Without gRPC: no failure over it was checked by hand yet.
+    let running = Running::start(workspace, agent, folder, &[])?;
     println!("\n{}", agent.package);
     lab::test(workspace, build, &running.url(), agent.flags, folder, agent.name)
 }

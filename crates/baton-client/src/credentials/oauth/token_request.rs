@@ -136,6 +136,8 @@ impl TokenSource {
             method: Method::POST,
             url: url.clone(),
             headers,
+            http2: false,
+            shown: None,
             body: Some(form_of(&pairs).into()),
             secret_query: Vec::new(),
             with_certificate: false,

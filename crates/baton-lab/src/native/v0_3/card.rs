@@ -14,7 +14,7 @@ use crate::native::v1::card::is_json;
 use crate::native::v1::endpoints;
 use crate::native::{Checks, Done, checks, differs, fail};
 use crate::run::Bench;
-use crate::target::Interface;
+use crate::target::{self, Interface};
 use crate::wire::{Answer, Request};
 
 pub(in crate::native) const CHECKS: Checks = checks! {
@@ -158,11 +158,12 @@ async fn all_answer(bench: &Bench) -> Done {
     for (place, url, transport) in declared(&card) {
         let name = transport.as_str().unwrap_or_default();
         let known = Binding::ALL.into_iter().find(|binding| binding.in_cards() == name);
-        let (Some(url), Some(binding @ (Binding::Jsonrpc | Binding::Rest))) = (url.as_str(), known) else {
+        let (Some(url), Some(binding)) = (url.as_str(), known) else {
             bench.note(format!("{name} at {url} was not tried; this runner does not speak it"));
             continue;
         };
-        let interface = Interface { url: url.to_owned(), tenant: None };
+        let url = target::with_scheme(&bench.target().base, url.to_owned(), binding);
+        let interface = Interface { url, tenant: None };
         if let Err((expected, actual)) = endpoints::speaks(bench, Generation::V0_3, binding, interface).await
         {
             found.push(Mismatch { path: place, expected, actual });

@@ -4,11 +4,10 @@ use serde_json::{Value, json};
 
 use crate::acts::assertion::Mismatch;
 use crate::acts::stream::state_of;
-use crate::generation::Binding;
 use crate::native::older::{self, list, streamed};
 use crate::native::shape::{fault, judge};
-use crate::native::talk::{Say, fresh_id, has_ended, skip, state};
-use crate::native::v1::equivalence::differences;
+use crate::native::talk::{Say, fresh_id, has_ended, state};
+use crate::native::v1::equivalence::{differences, other};
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
 use crate::wire::request::Operation;
@@ -20,10 +19,6 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.equivalence.canceled" => canceled,
     "v0_3.equivalence.stream" => stream,
 };
-
-fn other(bench: &Bench) -> Done<Bench> {
-    bench.on(Binding::Rest).ok_or_else(|| skip("the card declares no HTTP+JSON interface to compare with"))
-}
 
 /// The members of a task that both bindings have. Types of parts, references and metadata are lost in one of them.
 fn common(task: &Value) -> Value {
@@ -111,7 +106,7 @@ fn tale_faults(one: &[Value], two: &[Value]) -> Vec<Mismatch> {
     if one == two {
         return Vec::new();
     }
-    vec![fault("events", &format!("{one:?}, as in JSON-RPC"), Some(&json!(two)))]
+    vec![fault("events", &format!("{one:?}, as in the other binding"), Some(&json!(two)))]
 }
 
 /// The kinds and states of the events, without the first task, whose content depends on the moment.

@@ -115,7 +115,7 @@ async fn configs(bench: &Bench, task: &Value) -> Done<Vec<Value>> {
     match root {
         Value::Array(configs) => Ok(configs),
         // ProtoJSON omits an empty list.
-        Value::Object(members) if members.is_empty() && bench.binding() == Binding::Rest => Ok(Vec::new()),
+        Value::Object(members) if members.is_empty() && bench.binding() != Binding::Jsonrpc => Ok(Vec::new()),
         other => Err(differs("a list of configs", show(&other))),
     }
 }

@@ -8,6 +8,7 @@ use super::card::list;
 use super::shape::{fault, faults, judge};
 use super::shapes;
 use super::talk::{filled, skip};
+use super::{card_addresses, card_secrets};
 use crate::acts::assertion::Mismatch;
 use crate::native::{Checks, Done, checks};
 use crate::run::Bench;
@@ -103,46 +104,7 @@ fn host_of(url: &str) -> &str {
 /// A card is public, so it must not contain secrets.
 async fn secrets(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
-    let mut found = Vec::new();
-    find_secrets(&card, "", &mut found);
-    judge(found)
-}
-
-fn find_secrets(value: &Value, path: &str, found: &mut Vec<Mismatch>) {
-    const NAMES: &[&str] = &[
-        "password",
-        "secret",
-        "clientsecret",
-        "credentials",
-        "accesstoken",
-        "refreshtoken",
-        "privatekey",
-        "apikey",
-    ];
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                let plain = name.to_ascii_lowercase().replace(['_', '-'], "");
-                if member.as_str().is_some_and(|text| !text.is_empty()) && NAMES.contains(&plain.as_str()) {
-                    // The value itself is not reported: reports may be public, too.
-                    found.push(Mismatch {
-                        path: place,
-                        expected: "no secrets in a public card".to_owned(),
-                        actual: "a value".to_owned(),
-                    });
-                } else {
-                    find_secrets(member, &place, found);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                find_secrets(item, &format!("{path}[{index}]"), found);
-            }
-        }
-        _ => {}
-    }
+    judge(card_secrets::find(&card))
 }
 
 async fn signatures(bench: &Bench) -> Done {
@@ -161,8 +123,8 @@ fn unreadable_signatures(card: &Value) -> Vec<Mismatch> {
 
 /// What is unsafe about a card, or keeps its signatures from being verified.
 pub(in crate::native) fn problems(card: &Value) -> Vec<Mismatch> {
-    let mut found = open_addresses(card);
-    find_secrets(card, "", &mut found);
+    let mut found = card_addresses::problems(card);
+    found.extend(card_secrets::find(card));
     found.extend(unreadable_signatures(card));
     found
 }
@@ -241,15 +203,6 @@ mod tests {
         assert_eq!(places(signature_faults(&none, "s")), ["s.protected.kid", "s.protected.alg"]);
         assert_eq!(places(signature_faults(&signed("no json"), "s")), ["s.protected"]);
         assert_eq!(places(signature_faults(&json!({"protected": "e30"}), "s")), ["s.signature"]);
-    }
-
-    #[test]
-    fn secrets_are_found_by_name() {
-        let mut found = Vec::new();
-        let card =
-            json!({"a": {"client_secret": "s"}, "b": [{"password": ""}, {"apiKey": "k"}], "name": "secret"});
-        find_secrets(&card, "", &mut found);
-        assert_eq!(places(found), ["a.client_secret", "b[1].apiKey"]);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Every address in a card must answer, in the generation and binding that is declared for it.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::talk::fresh_id;
@@ -16,9 +14,6 @@ use crate::wire::{Answer, WireError};
 pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.endpoints.all-answer" => all_answer,
 };
-
-/// Long enough for a connection to be accepted or refused.
-const CONNECT: Duration = Duration::from_secs(5);
 
 async fn all_answer(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
@@ -40,8 +35,8 @@ async fn answers(bench: &Bench, entry: &Value) -> Result<(), (String, String)> {
     let generation: Result<Generation, _> = minor.parse();
     let binding = Binding::ALL.into_iter().find(|binding| binding.in_cards() == name);
     match (generation, binding) {
-        (_, Some(Binding::Grpc)) => connects(&url).await,
         (Ok(generation), Some(binding)) => {
+            let url = target::with_scheme(&bench.target().base, url, binding);
             let tenant = entry["tenant"].as_str().filter(|tenant| !tenant.is_empty()).map(str::to_owned);
             speaks(bench, generation, binding, Interface { url, tenant }).await
         }
@@ -77,28 +72,12 @@ fn is_from_an_agent(binding: Binding, error: &WireError) -> bool {
     }
     match binding {
         Binding::Jsonrpc => error.code == Some(-32001),
-        Binding::Rest | Binding::Grpc => {
+        Binding::Grpc => error.code == Some(5),
+        Binding::Rest => {
             error.status == 404
                 && error.body.as_ref().is_some_and(Value::is_object)
                 && error.message.is_some()
         }
-    }
-}
-
-/// The lab does not support gRPC; it only checks that the port accepts connections.
-async fn connects(url: &str) -> Result<(), (String, String)> {
-    let address = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let address = address.split('/').next().unwrap_or_default();
-    let with_port = match address.rsplit_once(':') {
-        Some(_) => address.to_owned(),
-        None if url.starts_with("http://") => format!("{address}:80"),
-        None => format!("{address}:443"),
-    };
-    let wanted = format!("somebody to listen at {with_port} (GRPC)");
-    match tokio::time::timeout(CONNECT, tokio::net::TcpStream::connect(&with_port)).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err((wanted, error.to_string())),
-        Err(_) => Err((wanted, "no connection within 5 s".to_owned())),
     }
 }
 

@@ -22,8 +22,14 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.equivalence.auth" => auth,
 };
 
-fn other(bench: &Bench) -> Done<Bench> {
-    bench.on(Binding::Rest).ok_or_else(|| skip("the card declares no HTTP+JSON interface to compare with"))
+/// What a binding is compared with: gRPC with either of the others.
+pub(in crate::native) fn other(bench: &Bench) -> Done<Bench> {
+    let rest = || bench.on(Binding::Rest);
+    let found = match bench.binding() {
+        Binding::Grpc => bench.on(Binding::Jsonrpc).or_else(rest),
+        Binding::Jsonrpc | Binding::Rest => rest(),
+    };
+    found.ok_or_else(|| skip("the card declares no other interface to compare with"))
 }
 
 async fn task(bench: &Bench) -> Done {

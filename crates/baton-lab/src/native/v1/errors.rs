@@ -10,6 +10,7 @@ use crate::case::Verdict;
 use crate::generation::{Binding, Generation};
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
+use crate::wire::grpc::status;
 use crate::wire::request::Operation;
 use crate::wire::{Answer, WireError, errors};
 
@@ -93,7 +94,19 @@ fn row(bench: &Bench, name: &str, error: &WireError) -> Done {
             }
             Err(differs(format!("{name}, code {}", code.unwrap_or_default()), error.summary()))
         }
-        Binding::Rest | Binding::Grpc => {
+        Binding::Grpc => {
+            let (code, first) = (errors::grpc_code(name), errors::first_grpc_code(name));
+            if first.is_some() && error.code == first {
+                bench.note(format!(
+                    "UNIMPLEMENTED was right in 1.0.0 for {name}; since 1.0.1 it is FAILED_PRECONDITION"
+                ));
+            } else if error.code != code {
+                let wanted = status::name(code.unwrap_or_default());
+                return Err(differs(format!("{name}, gRPC {wanted}"), error.summary()));
+            }
+            bench.expect_named_or_bare(error, name)
+        }
+        Binding::Rest => {
             let status = errors::http_status(name);
             if Some(error.status) == status {
                 return bench.expect_named_or_bare(error, name);

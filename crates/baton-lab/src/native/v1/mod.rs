@@ -6,6 +6,8 @@ pub(super) mod auth;
 pub(super) mod caching;
 pub(super) mod cancel;
 pub(super) mod card;
+mod card_addresses;
+mod card_secrets;
 pub(super) mod card_security;
 pub(super) mod contexts;
 pub(super) mod disconnect;

@@ -8,6 +8,7 @@ mod v0_1_agents;
 mod v0_1_streams;
 mod v0_1_tasks;
 mod v0_3_agents;
+mod v0_3_grpc;
 mod v0_3_jsonrpc;
 mod v0_3_push;
 mod v0_3_rest;
@@ -20,6 +21,7 @@ mod v1_data;
 mod v1_equivalence;
 mod v1_errors;
 mod v1_get;
+mod v1_grpc;
 mod v1_hostile;
 mod v1_jsonrpc;
 mod v1_lifecycle;
@@ -68,6 +70,7 @@ pub(crate) static TABLES: &[(&str, &[Defect])] = &[
     ("v0_1_streams", v0_1_streams::ALL),
     ("v0_1_tasks", v0_1_tasks::ALL),
     ("v0_3_agents", v0_3_agents::ALL),
+    ("v0_3_grpc", v0_3_grpc::ALL),
     ("v0_3_jsonrpc", v0_3_jsonrpc::ALL),
     ("v0_3_push", v0_3_push::ALL),
     ("v0_3_rest", v0_3_rest::ALL),
@@ -80,6 +83,7 @@ pub(crate) static TABLES: &[(&str, &[Defect])] = &[
     ("v1_equivalence", v1_equivalence::ALL),
     ("v1_errors", v1_errors::ALL),
     ("v1_get", v1_get::ALL),
+    ("v1_grpc", v1_grpc::ALL),
     ("v1_hostile", v1_hostile::ALL),
     ("v1_jsonrpc", v1_jsonrpc::ALL),
     ("v1_lifecycle", v1_lifecycle::ALL),

@@ -15,6 +15,8 @@ pub(crate) struct Agent {
     pub(super) profile: Profile,
     /// Where it listens.
     pub(super) base: String,
+    /// Where it listens for gRPC.
+    pub(super) grpc: String,
     faults: &'static [Fault],
     tasks: Arc<Mutex<Vec<Arc<Entry>>>>,
     /// For what is wrong with it: an answer that waits for the next client, a wound.
@@ -29,7 +31,17 @@ impl Agent {
     pub(super) fn new(profile: Profile, base: String, faults: &'static [Fault]) -> Self {
         let (tasks, left_behind, hurt) = (Arc::default(), Arc::default(), AtomicBool::new(false));
         let scarred = AtomicBool::new(false);
-        Agent { profile, base, faults, tasks, left_behind, hurt, scarred, webhooks: OnceLock::new() }
+        Agent {
+            profile,
+            base,
+            grpc: String::new(),
+            faults,
+            tasks,
+            left_behind,
+            hurt,
+            scarred,
+            webhooks: OnceLock::new(),
+        }
     }
 
     /// With the tasks and the answers of another one.

@@ -21,15 +21,23 @@ pub(super) fn public(agent: &Agent) -> Value {
     let base = &agent.base;
     let at = |path: &str| format!("{base}{path}");
     let interface = |path: &str, binding: &str, version: &str| json!({"url": at(path), "protocolBinding": binding, "protocolVersion": version});
+    // An agent over gRPC has that in the place of HTTP+JSON.
+    let grpc =
+        |version: &str| json!({"url": agent.grpc, "protocolBinding": "GRPC", "protocolVersion": version});
+    let [second, second_v0_3] = if agent.profile.speaks_grpc() {
+        [grpc("1.0"), grpc("0.3")]
+    } else {
+        [interface(REST, "HTTP+JSON", "1.0"), interface(REST_V0_3, "HTTP+JSON", "0.3")]
+    };
     let mut card = json!({
         "name": "Mutant",
         "description": "An agent that is right until it is told to be wrong.",
         "version": "1.0.0",
         "supportedInterfaces": [
             interface(RPC, "JSONRPC", "1.0"),
-            interface(REST, "HTTP+JSON", "1.0"),
+            second,
             interface(RPC_V0_3, "JSONRPC", "0.3"),
-            interface(REST_V0_3, "HTTP+JSON", "0.3")],
+            second_v0_3],
         "capabilities": capabilities(agent),
         "defaultInputModes": MEDIA_TYPES,
         "defaultOutputModes": ["text/plain"],
@@ -39,7 +47,7 @@ pub(super) fn public(agent: &Agent) -> Value {
         "preferredTransport": "JSONRPC",
         "additionalInterfaces": [
             {"url": at(RPC_V0_3), "transport": "JSONRPC"},
-            {"url": at(REST_V0_3), "transport": "HTTP+JSON"}]});
+            {"url": second_v0_3["url"], "transport": second_v0_3["protocolBinding"]}]});
     if agent.profile.is_guarded() {
         card["supportsAuthenticatedExtendedCard"] = json!(true);
         card["securitySchemes"] = json!({"token": {

@@ -23,7 +23,7 @@ use super::profile::{Profile, TOKEN};
 use super::{card, rest, rpc, seal};
 
 /// Largest body that is read.
-const MOST: usize = 16 * 1024 * 1024;
+pub(super) const MOST: usize = 16 * 1024 * 1024;
 
 /// A request as it came.
 #[derive(Debug)]
@@ -37,6 +37,19 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
+    pub(super) fn new(head: &hyper::http::request::Parts, body: Vec<u8>) -> Self {
+        let headers = head.headers.iter();
+        let headers = headers
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        Arrived {
+            method: head.method.to_string(),
+            path: head.uri.path().to_owned(),
+            query: query(head.uri.query().unwrap_or_default()),
+            headers: headers.collect(),
+            body,
+        }
+    }
+
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -120,16 +133,7 @@ async fn respond(agent: &Arc<Agent>, request: hyper::Request<Incoming>) -> io::R
     if agent.has(Quirk::DeafAfterHalves, &anywhere) && agent.is_scarred() && !body.is_empty() {
         return Ok(hyper::Response::new(Full::new(Bytes::from_static(b"what?")).boxed_unsync()));
     }
-    let headers = head.headers.iter();
-    let headers = headers
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-    let arrived = Arrived {
-        method: head.method.to_string(),
-        path: head.uri.path().to_owned(),
-        query: query(head.uri.query().unwrap_or_default()),
-        headers: headers.collect(),
-        body,
-    };
+    let arrived = Arrived::new(&head, body);
     let leaving = route(agent, arrived).await.map_err(|HangUp| broken())?;
     let mut response = hyper::Response::builder().status(leaving.status);
     if agent.profile == Profile::Sealed && !agent.has(Quirk::NoHsts, &anywhere) {

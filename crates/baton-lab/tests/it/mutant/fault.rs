@@ -68,6 +68,8 @@ pub(crate) enum What {
     Envelope,
     /// The call of a webhook.
     Call,
+    /// The trailers of an answer over gRPC.
+    Trailers,
 }
 
 impl What {
@@ -234,6 +236,14 @@ pub(crate) enum Rule {
     PlainWebhook,
     /// 0.1: something else than a stream at the door for streams.
     OtherAtDoor,
+    // gRPC.
+    UnknownService,
+    NotProtobuf,
+    /// No message, or a part of one.
+    NoFrame,
+    TwoFrames,
+    /// A message in a compression that is not known.
+    Squeezed,
 
     // From here on: nothing of this is forbidden.
     /// A client of an older generation that does not say so.
@@ -277,7 +287,12 @@ impl Rule {
             Self::BodyKind | Self::NotARequest | Self::NoMethod | Self::RpcVersion | Self::OtherAtDoor => {
                 Kind::InvalidRequest
             }
-            Self::UnknownMethod | Self::UnknownPath | Self::WrongVerb => Kind::MethodNotFound,
+            Self::UnknownMethod
+            | Self::UnknownPath
+            | Self::WrongVerb
+            | Self::UnknownService
+            | Self::Squeezed => Kind::MethodNotFound,
+            Self::NoFrame | Self::TwoFrames => Kind::Internal,
             Self::NoCredentials | Self::BadCredentials => Kind::Unauthenticated,
             Self::RequiredExtension => Kind::ExtensionRequired,
             Self::VersionUnknown | Self::VersionNonsense | Self::VersionAbsent => Kind::Version,
@@ -297,6 +312,7 @@ impl Rule {
             | Self::PageToken
             | Self::StatusWord
             | Self::TimeWord
+            | Self::NotProtobuf
             | Self::ConfigUrl => Kind::InvalidParams,
             Self::MediaType => Kind::ContentType,
             Self::UnknownTask | Self::Foreign | Self::UnknownConfig => Kind::TaskNotFound,
@@ -436,4 +452,16 @@ pub(crate) enum Quirk {
     NoTls13,
     /// No `Strict-Transport-Security`.
     NoHsts,
+    /// gRPC: `grpc-timeout` is not read.
+    NoDeadline,
+    /// gRPC: a stream that ends at its deadline takes its task along.
+    DeadlineCancels,
+    /// gRPC: an answer is sent twice.
+    TwoAnswers,
+    /// gRPC: messages have the flag of compressed ones.
+    Squeezes,
+    /// gRPC: a field has another type.
+    WrongField,
+    /// gRPC: an error comes after a message.
+    EventBeforeRefusal,
 }

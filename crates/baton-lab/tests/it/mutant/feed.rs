@@ -113,6 +113,14 @@ impl Feed {
         }
     }
 
+    /// The task is canceled with the stream.
+    pub(super) fn cancel(&self) {
+        if let Some(entry) = &self.entry {
+            entry.stop.cancel();
+            entry.enter("CANCELED", None);
+        }
+    }
+
     /// Does the stream close here? 1.0 leaves it to the agent at a question: this one closes at a question, and stays
     /// for a sign-in, which comes by another way. A subscription stays for both.
     fn ends(&self, event: &Value) -> bool {

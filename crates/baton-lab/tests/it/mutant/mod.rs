@@ -4,7 +4,7 @@
 //! generations, bindings and operations: it has its own tables, its own spelling, its own streams. It holds everything in
 //! memory, listens on loopback, and calls nobody outside of it.
 //!
-//! A request's way: [`door`] → [`rpc`] or [`rest`] → [`handle`] → [`operations`] → [`spell`] → out. A [`fault::Fault`] can
+//! A request's way: [`door`] → [`rpc`] or [`rest`], or else [`grpc`] → [`handle`] → [`operations`] → [`spell`] → out. A [`fault::Fault`] can
 //! change every station.
 
 mod agent;
@@ -16,6 +16,7 @@ pub(crate) mod edit;
 mod entry;
 pub(crate) mod fault;
 mod feed;
+mod grpc;
 mod handle;
 mod lists;
 mod message_rules;
@@ -73,8 +74,14 @@ impl Mutant {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let scheme = if seal.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr().expect("it is bound"));
-        let agent = Arc::new(agent(url.clone()));
+        let mut agent = agent(url.clone());
         let stop = CancellationToken::new();
+        let grpc = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        agent.grpc = grpc.local_addr().expect("it is bound").to_string();
+        let agent = Arc::new(agent);
+        if agent.profile.speaks_grpc() {
+            tokio::spawn(grpc::listen(grpc, Arc::clone(&agent), stop.clone()));
+        }
         let acceptor = seal.as_ref().map(|seal| seal.acceptor(&agent));
         tokio::spawn(door::listen(listener, acceptor, Arc::clone(&agent), stop.clone()));
         Mutant { url, agent, seal, _stop: stop.drop_guard() }

@@ -1,4 +1,4 @@
-//! The right agent in four forms: no single card can show everything an agent may or may not offer.
+//! The right agent in six forms: no single card can show everything an agent may or may not offer.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Profile {
@@ -10,6 +10,10 @@ pub(crate) enum Profile {
     Bare,
     /// The open one over TLS.
     Sealed,
+    /// The open one over JSON-RPC and gRPC.
+    Grpc,
+    /// The guarded one over JSON-RPC and gRPC.
+    GuardedGrpc,
 }
 
 /// The token that the lab's user has.
@@ -21,7 +25,8 @@ pub(crate) const EXTENSION: &str = "https://example.com/extensions/plain";
 pub(crate) const REQUIRED_EXTENSION: &str = "https://example.com/extensions/required";
 
 impl Profile {
-    pub(crate) const ALL: [Self; 4] = [Self::Open, Self::Guarded, Self::Bare, Self::Sealed];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Open, Self::Guarded, Self::Bare, Self::Sealed, Self::Grpc, Self::GuardedGrpc];
 
     pub(crate) fn streams(self) -> bool {
         self != Self::Bare
@@ -32,6 +37,10 @@ impl Profile {
     }
 
     pub(crate) fn is_guarded(self) -> bool {
-        self == Self::Guarded
+        matches!(self, Self::Guarded | Self::GuardedGrpc)
+    }
+
+    pub(crate) fn speaks_grpc(self) -> bool {
+        matches!(self, Self::Grpc | Self::GuardedGrpc)
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Internal,
     Unauthenticated,
     Forbidden,
+    /// Over gRPC alone.
+    TooLate,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             Self::Internal => (-32603, 500, "INTERNAL", ""),
             Self::Unauthenticated => (-32000, 401, "UNAUTHENTICATED", ""),
             Self::Forbidden => (-32000, 403, "PERMISSION_DENIED", ""),
+            Self::TooLate => (-32000, 504, "DEADLINE_EXCEEDED", ""),
         }
     }
 }
@@ -71,7 +74,8 @@ impl Refusal {
     /// HTTP status and the error object as a generation and binding have them.
     pub(crate) fn spelled(&self, kind: Kind, place: &Place) -> (u16, Value) {
         let (code, status, name, reason) = kind.row();
-        let v1 = place.generation == Generation::V1;
+        // gRPC of 0.3 has no form of its own either: this agent has that of 1.0.
+        let v1 = place.generation == Generation::V1 || place.binding == Binding::Grpc;
         let mut details = Vec::new();
         if v1 && !reason.is_empty() {
             details.push(json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason,

@@ -1,17 +1,19 @@
 //! The encoding of gRPC: protobuf messages, in the packages of 1.0 and of 0.3. 0.1 has none.
 //!
-//! Requests and answers are whole messages as bytes here; the service only frames them. Readers make the same checks and
+//! Requests and answers are whole messages as bytes here; `framing` is what is around them, for server and client. Readers make the same checks and
 //! the same errors as those of the other bindings. Messages are decoded by generated code (`cargo xtask proto`), except
 //! free-form JSON, which it leaves as bytes.
 
 mod bounds;
 mod card;
 mod fault;
+pub mod framing;
 mod health;
 mod json;
 mod objects;
 mod package;
 mod reflection;
+pub mod resume;
 pub mod status;
 pub mod v0_3;
 pub mod v1;

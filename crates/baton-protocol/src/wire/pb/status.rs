@@ -36,7 +36,7 @@ impl Status {
     pub(super) fn of(error: &Error, package: Package) -> Self {
         let reader = package.dialect();
         let code = error.kind().grpc_code(package.generation()).number();
-        let message = error.told(reader).into_owned();
+        let message = message(error, package);
         let mut details = Vec::new();
         if let Some(reason) = error.kind().told_reason() {
             let metadata = error.info().iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
@@ -62,6 +62,15 @@ impl Status {
         }
         let details = if status.details.is_empty() { Bytes::new() } else { status.encode_to_vec().into() };
         Status { code, message, details }
+    }
+}
+
+/// In 0.3 it begins with the error's name, as from the Python SDK: that one's clients of 0.3 read the name from there alone.
+fn message(error: &Error, package: Package) -> String {
+    let told = error.told(package.dialect());
+    match error.kind().a2a_name(package.generation()) {
+        Some(name) if package == Package::V0_3 => format!("{name}: {told}"),
+        _ => told.into_owned(),
     }
 }
 

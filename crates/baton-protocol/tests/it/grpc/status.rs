@@ -46,9 +46,12 @@ fn p02_details_are_those_of_google_rpc() {
         .with_info("taskId", "t-1")
         .with_retry_after(5)
         .with_log("not for the peer");
-    for (package, parts) in [(Package::V1, "message.parts"), (Package::V0_3, "message.content")] {
+    // The name in front is where the Python SDK's clients of 0.3 look for it.
+    for (package, name, parts) in
+        [(Package::V1, "", "message.parts"), (Package::V0_3, "InvalidParamsError: ", "message.content")]
+    {
         let status = package.status(&error);
-        let message = format!("Invalid parameters: {parts} must hold text");
+        let message = format!("{name}Invalid parameters: {parts} must hold text");
         assert_eq!((status.code, status.message.as_str()), (3, message.as_str()));
         let expected = serde_json::json!({
             "code": 3,
@@ -114,6 +117,8 @@ fn p02_errors_of_others_are_understood_by_what_they_say() {
         for details in [&b""[..], b"\xff\xff", b"\x1a\x02\x0a\x00"] {
             let read = PeerError::of_grpc(generation, code, message.to_owned(), details);
             assert_eq!((read.kind, read.grpc_code), (kind, Some(code)), "{message}");
+            let told = message.split_once("Error: ").map_or(message, |(_, told)| told);
+            assert_eq!(read.message, told, "the name is not told twice");
         }
     }
     let details = serde_json::json!({

@@ -58,6 +58,7 @@ impl Fetcher {
     /// Fails if a certificate or the proxy cannot be used.
     pub fn new(options: &FetchOptions) -> Result<Self, BadTokenOption> {
         let mut builder = reqwest::Client::builder()
+            .http1_only()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(options.connect_timeout)

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
+use baton_protocol::wire::pb::framing::{PREFIX, prefix};
 use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::Frame;
 
-use super::message::{PREFIX, prefix};
 use super::status;
 use crate::net::{SMALL, Share};
 

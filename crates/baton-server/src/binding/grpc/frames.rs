@@ -2,15 +2,14 @@
 
 use baton_protocol::Error;
 use baton_protocol::ErrorKind;
-use baton_protocol::domain::{JsonObject, JsonText, Message, Task, TaskState};
-use baton_protocol::wire::StreamItem;
+use baton_protocol::domain::{Message, Task, TaskState};
 use baton_protocol::wire::pb::Package;
+use baton_protocol::wire::pb::framing::{PREFIX, prefix};
+use baton_protocol::wire::pb::resume::{set_number, with_number};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use tokio::time::Instant;
 
-use super::RESUME;
-use super::message::{PREFIX, prefix};
 use super::status::{self, Ending};
 use crate::binding::event_stream::{Framing, Label};
 use crate::encoding::Encoding;
@@ -19,7 +18,7 @@ use crate::store::StoredEvent;
 
 pub(super) struct Frames {
     package: Package,
-    /// Whether events carry their numbers, for callers who activated [`RESUME`].
+    /// Whether events carry their numbers, for callers who activated `resume::RESUME`.
     numbered: bool,
     deadline: Option<Instant>,
     failed: Option<Ending>,
@@ -99,47 +98,5 @@ impl Framing for Frames {
 
     fn trailers(&mut self) -> Option<HeaderMap> {
         Some(self.failed.take().map_or_else(status::ok, |failed| failed.trailers()))
-    }
-}
-
-fn set_number(item: &mut StreamItem, number: u64) {
-    let metadata = match item {
-        StreamItem::Status { update, .. } => &mut update.metadata,
-        StreamItem::Artifact { update, .. } => &mut update.metadata,
-        StreamItem::Task(task) => &mut task.metadata,
-        StreamItem::Message(message) => &mut message.metadata,
-    };
-    *metadata = Some(with_number(metadata.as_ref(), number));
-}
-
-fn with_number(metadata: Option<&JsonObject>, number: u64) -> JsonObject {
-    let mut text = format!("{{\"{RESUME}\":{number}");
-    for (key, value) in metadata.iter().flat_map(|metadata| metadata.members()) {
-        if key != RESUME {
-            text.push(',');
-            text.push_str(JsonText::from_string_value(&key).as_str());
-            text.push(':');
-            text.push_str(value);
-        }
-    }
-    text.push('}');
-    JsonObject::parse(&text).expect("members of an object make an object")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn p04_a_number_is_put_beside_the_metadata_that_is_there() {
-        let metadata = |text: &str| JsonObject::parse(text).unwrap();
-        for (before, after) in [
-            (None, r#"{"urn:baton:resume:v1":7}"#),
-            (Some("{}"), r#"{"urn:baton:resume:v1":7}"#),
-            (Some(r#"{"a\"b":1.0,"c":[null]}"#), r#"{"urn:baton:resume:v1":7,"a\"b":1.0,"c":[null]}"#),
-            (Some(r#"{"urn:baton:resume:v1":"mine"}"#), r#"{"urn:baton:resume:v1":7}"#),
-        ] {
-            assert_eq!(with_number(before.map(metadata).as_ref(), 7).as_str(), after);
-        }
     }
 }

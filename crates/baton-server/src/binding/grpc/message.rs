@@ -3,6 +3,7 @@
 
 use axum::body::Body;
 use baton_protocol::error::GrpcCode;
+use baton_protocol::wire::pb::framing::{self, PREFIX, Unframed};
 use baton_protocol::{Error, ErrorKind};
 use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,16 +12,8 @@ use http_body_util::BodyExt as _;
 use super::Refused;
 use crate::binding::incoming;
 
-/// The bytes before a message: whether it is compressed, and its length.
-pub(super) const PREFIX: usize = 5;
-
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
-
-pub(super) fn prefix(length: usize) -> [u8; PREFIX] {
-    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
-    [0, a, b, c, d]
-}
 
 /// Refuses a caller who compresses, before anything is read.
 pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Refused> {
@@ -44,22 +37,26 @@ fn compressed(message: String) -> Refused {
     Refused { challenge, code: Some(GrpcCode::Unimplemented) }
 }
 
-/// The byte before each message says how it is compressed.
-pub(super) fn check_flag(flag: u8) -> Result<(), Refused> {
-    match flag {
-        0 => Ok(()),
-        1 => Err(compressed("The message is compressed; send messages as they are".to_owned())),
-        _ => Err(Error::new(ErrorKind::InvalidRequest, "The message has an unknown flag").into()),
+/// Why a message was not read. `max`: how many bytes one may have.
+pub(super) fn unframed(why: Unframed, max: usize) -> Refused {
+    match why {
+        Unframed::Compressed => compressed("The message is compressed; send messages as they are".to_owned()),
+        Unframed::UnknownFlag => {
+            Error::new(ErrorKind::InvalidRequest, "The message has an unknown flag").into()
+        }
+        Unframed::TooLarge => too_large(max).into(),
     }
+}
+
+fn too_large(max: usize) -> Error {
+    Error::new(ErrorKind::PayloadTooLarge, format!("The message is larger than {max} bytes"))
 }
 
 /// The one message of a request, of at most `max` bytes. What is wrong with its prefix is told before the rest is taken.
 pub(super) async fn read(max: usize, headers: &HeaderMap, mut body: Body) -> Result<Bytes, Refused> {
-    let too_large =
-        || Error::new(ErrorKind::PayloadTooLarge, format!("The message is larger than {max} bytes"));
     let invalid = |message| Error::new(ErrorKind::InvalidRequest, message);
     incoming::check_head(max.saturating_add(PREFIX), headers).map_err(|error| match error.kind() {
-        ErrorKind::PayloadTooLarge => too_large(),
+        ErrorKind::PayloadTooLarge => too_large(max),
         _ => error,
     })?;
     let mut begun = Bytes::new();
@@ -71,9 +68,9 @@ pub(super) async fn read(max: usize, headers: &HeaderMap, mut body: Body) -> Res
         begun = if begun.is_empty() { data } else { [begun, data].concat().into() };
     }
     let (flag, length) = (begun.get_u8(), begun.get_u32() as usize);
-    check_flag(flag)?;
+    framing::check_flag(flag).map_err(|why| unframed(why, max))?;
     if length > max {
-        return Err(too_large().into());
+        return Err(too_large(max).into());
     }
     let more = || invalid("The request has more than one message");
     let left = length.checked_sub(begun.len()).ok_or_else(more)?;

@@ -3,12 +3,11 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use bytes::Bytes;
+use baton_protocol::wire::pb::framing::framed;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 
-use super::message::prefix;
 use super::status::{self, Ending};
 
 /// What makes the messages.
@@ -28,8 +27,4 @@ pub(super) fn body(messages: impl Messages) -> Body {
         Some((Ok::<_, Infallible>(frame), more))
     });
     Body::new(StreamBody::new(frames))
-}
-
-fn framed(message: &[u8]) -> Bytes {
-    [&prefix(message.len())[..], message].concat().into()
 }

@@ -37,14 +37,12 @@ use crate::site::Site;
 
 pub(super) use self::body::body;
 pub(super) use self::deadline::Deadline;
+pub(crate) use baton_protocol::wire::pb::resume::RESUME;
 
 use self::frames::Frames;
 use self::status::Ending;
 
 pub(super) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
-
-/// The extension that numbers the events of streams, so that a client can resume them. See `docs/grpc.md`.
-pub(crate) const RESUME: &str = "urn:baton:resume:v1";
 
 /// What is served over gRPC beside A2A.
 #[derive(Debug, Default)]
@@ -222,7 +220,13 @@ async fn answer(
     let decoded = (package.decode_call(operation, message)?, size);
     let found = Found::find(site, found, principal, package.dialect(), decoded, log)?;
     let checked = found.check(site, principal, log)?;
-    let exchange = found.allow(checked, principal, parts, log);
+    let mut exchange = found.allow(checked, principal, parts, log);
+    // Numbers in the metadata of gRPC are doubles, and some languages write them so.
+    if let Some(number) =
+        exchange.context.last_event_id.as_mut().filter(|it| it.len() > 2 && it.ends_with(".0"))
+    {
+        number.truncate(number.len() - 2);
+    }
     let format = AnswerFormat::Grpc(GrpcFormat { package, deadline });
     Ok(exchange.answer_as(format, parts, log).await?)
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use baton_protocol::wire::pb::framing::{Deframer, PREFIX};
 use baton_protocol::wire::pb::{REFLECTION_SERVICES, Reflection};
 use baton_protocol::{Error, ErrorKind};
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 
-use super::message::PREFIX;
 use super::messages::{self, Messages};
 use super::status::Ending;
 use super::{Deadline, MEDIA_TYPE, Refused, in_time, message, plain_failure};
@@ -51,7 +51,7 @@ pub(in crate::binding) fn handle(
         let deadline = deadline.checked()?;
         message::check_encoding(&parts.headers)?;
         let slot = site.nearest().stream_slot_of(caller)?;
-        let requests = Requests { body, ended: false, buffer: BytesMut::new(), taken: 0 };
+        let requests = Requests { body, ended: false, messages: Deframer::new(MAX_REQUEST), taken: 0 };
         let (reflection, engine) = (Arc::clone(reflection), site.engine().clone());
         Ok(Exchange { reflection, requests, engine, deadline, _slot: slot })
     };
@@ -94,7 +94,7 @@ impl Messages for Exchange {
 struct Requests {
     body: Body,
     ended: bool,
-    buffer: BytesMut,
+    messages: Deframer,
     /// Bytes of messages so far.
     taken: usize,
 }
@@ -106,7 +106,7 @@ impl Requests {
                 return Ok(Some(message));
             }
             if self.ended {
-                return match self.buffer.is_empty() {
+                return match self.messages.is_empty() {
                     true => Ok(None),
                     false => Err(Error::new(ErrorKind::InvalidRequest, "The message ends too early").into()),
                 };
@@ -118,28 +118,24 @@ impl Requests {
                     let idle = Error::new(ErrorKind::Unavailable, "No request came; open another stream");
                     return Err(idle.with_log(error).into());
                 }
-                Some(Ok(frame)) => self.buffer.extend(frame.into_data().ok()),
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data() {
+                        self.messages.feed(&piece);
+                    }
+                }
             }
         }
     }
 
     fn whole_message(&mut self) -> Result<Option<Bytes>, Refused> {
-        let Some(mut prefix) = self.buffer.get(..PREFIX) else { return Ok(None) };
-        let (flag, length) = (prefix.get_u8(), prefix.get_u32() as usize);
-        message::check_flag(flag)?;
-        let too_much =
-            |most: usize| Error::new(ErrorKind::PayloadTooLarge, format!("More than {most} bytes"));
-        if length > MAX_REQUEST {
-            return Err(too_much(MAX_REQUEST).into());
+        let whole = self.messages.next().map_err(|why| message::unframed(why, MAX_REQUEST))?;
+        self.taken += whole.as_ref().map_or(0, |message| PREFIX + message.len());
+        match self.taken > MAX_REQUESTS {
+            true => {
+                let all = format!("The requests have more than {MAX_REQUESTS} bytes");
+                Err(Error::new(ErrorKind::PayloadTooLarge, all).into())
+            }
+            false => Ok(whole),
         }
-        if self.buffer.len() < PREFIX + length {
-            return Ok(None);
-        }
-        self.taken += PREFIX + length;
-        if self.taken > MAX_REQUESTS {
-            return Err(too_much(MAX_REQUESTS).into());
-        }
-        self.buffer.advance(PREFIX);
-        Ok(Some(self.buffer.split_to(length).freeze()))
     }
 }

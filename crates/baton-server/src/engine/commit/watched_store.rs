@@ -201,13 +201,8 @@ impl WatchedStore {
         self.checked(self.store.fold_ended(before, despite_webhooks, limit).await)
     }
 
-    pub(in crate::engine) async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
-        self.checked(self.store.purge_ended(before, despite_webhooks, limit).await)
+    pub(in crate::engine) async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.checked(self.store.purge_ended(before, limit).await)
     }
 
     pub(crate) async fn put_webhook(
@@ -231,8 +226,9 @@ impl WatchedStore {
         scope: &Scope,
         task: &TaskId,
         id: &PushConfigId,
+        revision: Option<u64>,
     ) -> StoreResult<bool> {
-        self.checked(self.store.remove_webhook(scope, task, id).await)
+        self.checked(self.store.remove_webhook(scope, task, id, revision).await)
     }
 
     pub(crate) async fn move_webhook(
@@ -257,8 +253,22 @@ impl WatchedStore {
         self.checked(self.store.open_webhooks_of(task).await)
     }
 
-    pub(crate) async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        self.checked_write(self.store.put_failed_webhook(failed, most).await)
+    pub(crate) async fn overdue_webhooks(
+        &self,
+        before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        self.checked(self.store.overdue_webhooks(before, limit).await)
+    }
+
+    pub(crate) async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        self.checked_write(self.store.set_aside_webhook(revision, cursor, failed, most).await)
     }
 
     pub(crate) async fn failed_webhooks(

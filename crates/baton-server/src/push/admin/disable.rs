@@ -24,12 +24,10 @@ impl Webhooks {
             let (cursor, now) = (job.webhook.cursor, self.clock.now());
             let disabled =
                 WebhookCursor { state: WebhookState::Disabled, due: WebhookCursor::after(0).due, ..cursor };
-            // First: what is no longer open has to be among the failed, also if the process dies in between.
             let record = FailedRecord::of(&self.store, &job, disabled, REASON).await;
             let record = FailedRecord { off: Some(SwitchedOff::Operator), ..record };
             let failed = record.into_failed(job.key, &job.webhook.id, now);
-            self.store.put_failed_webhook(failed, self.max_failed).await?;
-            if self.store.move_webhook(job.key, &job.webhook.id, cursor.revision, disabled).await? {
+            if self.store.set_aside_webhook(cursor.revision, disabled, failed, self.max_failed).await? {
                 if let Some(shared) = self.running() {
                     shared.registry.remove(job.key, &job.webhook.id);
                 }
@@ -37,24 +35,20 @@ impl Webhooks {
                 return self.find(&found.status.name()).await;
             }
         }
-        self.store.remove_failed_webhook(job.key, &job.webhook.id).await?;
         Err(WebhookError::Changing)
     }
 
-    /// It was not open any more. What this has kept of it goes, unless it is what failed.
+    /// Why it is not open any more.
     async fn ended_meanwhile(&self, job: &Job) -> Result<WebhookError, WebhookError> {
         let webhook = self.stored(job).await?.and_then(|(_, webhook)| webhook);
         Ok(match webhook.map(|webhook| webhook.cursor.state) {
             Some(WebhookState::Failed | WebhookState::Disabled) => {
                 WebhookError::NotOpen("it has just failed".to_owned())
             }
-            other => {
-                self.store.remove_failed_webhook(job.key, &job.webhook.id).await?;
-                match other {
-                    Some(_) => WebhookError::NotOpen("everything was delivered".to_owned()),
-                    None => WebhookError::Removed,
-                }
+            Some(WebhookState::Finished | WebhookState::Open) => {
+                WebhookError::NotOpen("everything was delivered".to_owned())
             }
+            None => WebhookError::Removed,
         })
     }
 }

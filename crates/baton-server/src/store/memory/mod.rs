@@ -186,8 +186,14 @@ impl Store for MemoryStore {
         Ok(self.state()?.webhooks(scope, task))
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
-        Ok(self.state()?.remove_webhook(scope, task, id))
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
+        Ok(self.state()?.remove_webhook(scope, task, id, revision))
     }
 
     async fn move_webhook(
@@ -212,9 +218,18 @@ impl Store for MemoryStore {
         Ok(self.state()?.open_webhooks_of(task))
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        self.state()?.put_failed_webhook(failed, most);
-        Ok(())
+    async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+        Ok(self.state()?.overdue_webhooks(before, limit))
+    }
+
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        Ok(self.state()?.set_aside_webhook(revision, cursor, failed, most))
     }
 
     async fn failed_webhooks(
@@ -239,13 +254,8 @@ impl Store for MemoryStore {
         Ok(folded.len() as u64)
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
-        let purged = self.state()?.purge_ended(before, despite_webhooks, limit);
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let purged = self.state()?.purge_ended(before, limit);
         Ok(purged.len() as u64)
     }
 

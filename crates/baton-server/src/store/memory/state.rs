@@ -14,7 +14,7 @@ use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
 use super::webhooks::{Put, Webhooks};
 use crate::store::{
-    Append, Appended, Birth, FailedWebhook, Head, ListPage, ListQuery, MessageHash, MessageRecord,
+    Append, Appended, Birth, FailedWebhook, Head, HeadState, ListPage, ListQuery, MessageHash, MessageRecord,
     NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PutWebhook, RequestId, Requested,
     StoredCredential, StoredEvent, StoredWebhook, TaskKey, WebhookCursor, WebhookState,
 };
@@ -302,10 +302,16 @@ impl State {
         entry.map(|entry| self.webhooks.of(entry.head.key).to_vec()).unwrap_or_default()
     }
 
-    pub(super) fn remove_webhook(&mut self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> bool {
+    pub(super) fn remove_webhook(
+        &mut self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> bool {
         let Some(entry) = self.entry(scope, task) else { return false };
         let (scope, key) = (entry.scope, entry.head.key);
-        let Some(bytes) = self.webhooks.remove(key, id) else { return false };
+        let Some(bytes) = self.webhooks.remove(key, id, revision) else { return false };
         self.scopes.usage(scope).bytes -= bytes;
         true
     }
@@ -344,8 +350,31 @@ impl State {
         }
     }
 
-    pub(super) fn put_failed_webhook(&mut self, failed: FailedWebhook, most: u32) {
-        self.webhooks.put_failed(failed, most);
+    pub(super) fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> Vec<OpenWebhook> {
+        let ended_at = |key| {
+            let HeadState { state, status_at, .. } = self.task(key).head.current;
+            state.is_terminal().then_some(status_at).filter(|at| *at < before)
+        };
+        let open = self.webhooks.open(None, u32::MAX);
+        let mut overdue: Vec<_> =
+            open.filter_map(|(key, webhook)| Some((ended_at(key)?, key, webhook))).collect();
+        overdue.sort_by_key(|(ended_at, key, _)| (*ended_at, *key));
+        overdue.truncate(limit as usize);
+        overdue.into_iter().map(|(_, key, webhook)| self.open_webhook(key, webhook)).collect()
+    }
+
+    pub(super) fn set_aside_webhook(
+        &mut self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> bool {
+        let moved = self.webhooks.move_to(failed.key, &failed.id, revision, cursor);
+        if moved {
+            self.webhooks.put_failed(failed, most);
+        }
+        moved
     }
 
     pub(super) fn failed_webhooks(
@@ -387,14 +416,9 @@ impl State {
     }
 
     /// Answers the removed tasks.
-    pub(super) fn purge_ended(
-        &mut self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> Vec<Entry> {
+    pub(super) fn purge_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Entry> {
         let Sweeps { foldable, ended, .. } = &self.sweeps;
-        let may_go = |at, key| at < despite_webhooks || !self.webhooks.has_open(key);
+        let may_go = |_, key| !self.webhooks.has_open(key);
         let mut purged: Vec<_> =
             oldest(foldable, before, limit, may_go).chain(oldest(ended, before, limit, may_go)).collect();
         purged.sort_unstable();

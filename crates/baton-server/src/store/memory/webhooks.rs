@@ -59,9 +59,12 @@ impl Webhooks {
     }
 
     /// Answers how many bytes its record has.
-    pub(super) fn remove(&mut self, task: TaskKey, id: &PushConfigId) -> Option<u64> {
+    pub(super) fn remove(&mut self, task: TaskKey, id: &PushConfigId, revision: Option<u64>) -> Option<u64> {
         let list = self.by_task.get_mut(&task)?;
         let at = list.binary_search_by(|known| known.id.cmp(id)).ok()?;
+        if revision.is_some_and(|revision| list[at].cursor.revision != revision) {
+            return None;
+        }
         let removed = list.remove(at);
         if list.is_empty() {
             self.by_task.remove(&task);

@@ -224,8 +224,14 @@ impl Store for PostgresStore {
         webhooks::of_task(&self.client().await?, scope, task).await
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
-        webhooks::remove(&self.client().await?, scope, task, id).await
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
+        webhooks::remove(&self.client().await?, scope, task, id, revision).await
     }
 
     async fn move_webhook(
@@ -250,8 +256,18 @@ impl Store for PostgresStore {
         webhooks::open_of(&self.client().await?, task).await
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        webhooks::put_failed(&self.client().await?, &failed, most).await
+    async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+        webhooks::overdue(&self.client().await?, before, limit).await
+    }
+
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        webhooks::set_aside(&self.client().await?, revision, cursor, &failed, most).await
     }
 
     async fn failed_webhooks(
@@ -275,13 +291,8 @@ impl Store for PostgresStore {
         write::fold_ended(&self.client().await?, before, despite_webhooks, limit).await
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
-        write::purge_ended(&self.client().await?, before, despite_webhooks, limit).await
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        write::purge_ended(&self.client().await?, before, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

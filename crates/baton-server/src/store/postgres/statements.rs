@@ -274,7 +274,7 @@ pub(super) const FOLD_ENDED: &str = concat!(
 pub(super) const PURGE_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \
         SELECT key FROM task t WHERE ended AND status_at < $1 \
-        AND (status_at < $3 OR NOT EXISTS (SELECT 1 FROM webhook w WHERE w.task = t.key AND w.state = 0)) \
+        AND NOT EXISTS (SELECT 1 FROM webhook w WHERE w.task = t.key AND w.state = 0) \
         ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
     ), events AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \

@@ -148,7 +148,7 @@ async fn s12_what_format_6_stored_is_counted() {
     let expected = OwnerUsage { tasks: 2, bytes };
     assert_eq!(store.owner_usage("owner").await.unwrap(), expected);
     assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage { tasks: 0, bytes: 256 + 1 + 4 });
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
     assert_eq!(store.owner_usage("owner").await.unwrap(), OwnerUsage { tasks: 1, bytes: 2 * 9 + 3 });
     assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage::default());
@@ -344,7 +344,7 @@ async fn every_operation(store: &Arc<dyn Store>, round: u64) {
     store.owner_usage("owner").await.unwrap();
     for before in [Timestamp::MIN, at(6 + round as i64)] {
         store.fold_ended(before, before, 10).await.unwrap();
-        store.purge_ended(before, before, 10).await.unwrap();
+        store.purge_ended(before, 10).await.unwrap();
         store.purge_records(before, 10).await.unwrap();
     }
 }
@@ -371,7 +371,7 @@ async fn s12_scopes_left_behind_are_removed_unless_somebody_writes_to_them() {
         let rows = watcher.query("SELECT tenant FROM scope", &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
     };
-    assert_eq!(store.purge_ended(at(0), at(0), 10).await.unwrap(), 0);
+    assert_eq!(store.purge_ended(at(0), 10).await.unwrap(), 0);
     assert_eq!(left().await, ["tenant"]);
     birth_under_way.rollback().await.unwrap();
     assert_eq!(store.purge_records(at(0), 10).await.unwrap(), 0);

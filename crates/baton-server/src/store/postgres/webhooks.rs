@@ -4,6 +4,7 @@ use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 use deadpool_postgres::Client;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::read::query;
 use super::statements::{self as sql, signed};
@@ -33,9 +34,26 @@ const OF_TASK: &str = concat!(
     " FROM scope s JOIN task t ON t.scope = s.id JOIN webhook w ON w.task = t.key \
      WHERE s.agent = $1 AND s.tenant = $2 AND s.owner = $3 AND t.id = $4 ORDER BY w.id"
 );
-const REMOVE: &str = "SELECT remove_webhook($1, $2, $3, $4, $5) AS removed";
-const MOVE: &str = "UPDATE webhook SET revision = revision + 1, done = $4, task_as_of = $5, failures = $6, failing_since = $7, \
-    due = $8, claimed_by = $9, claimed_until = $10, state = $11 WHERE task = $1 AND id = $2 AND revision = $3 RETURNING 1";
+/// Locks the task first, as `remove_webhook` and `put_webhook` do, and then compares the webhook as it is by then.
+const REMOVE: &str = "WITH locked AS MATERIALIZED ( \
+        SELECT t.key FROM task t JOIN scope s ON s.id = t.scope \
+        WHERE s.agent = $1 AND s.tenant = $2 AND s.owner = $3 AND t.id = $4 FOR UPDATE OF t \
+    ), found AS MATERIALIZED ( \
+        SELECT w.id FROM webhook w WHERE w.task = (SELECT key FROM locked) AND w.id = $5 \
+        AND ($6::bigint IS NULL OR w.revision = $6) FOR UPDATE \
+    ) SELECT remove_webhook($1, $2, $3, $4, $5) AS removed FROM found";
+macro_rules! move_webhook {
+    () => {
+        "UPDATE webhook SET revision = revision + 1, done = $4, task_as_of = $5, failures = $6, failing_since = $7, \
+         due = $8, claimed_by = $9, claimed_until = $10, state = $11 WHERE task = $1 AND id = $2 AND revision = $3 RETURNING 1"
+    };
+}
+const MOVE: &str = move_webhook!();
+const SET_ASIDE: &str = concat!(
+    "WITH moved AS (",
+    move_webhook!(),
+    ") SELECT put_failed_webhook($1, $2, $12, $13, $14) FROM moved"
+);
 macro_rules! open {
     ($where:literal) => {
         concat!(
@@ -49,8 +67,8 @@ macro_rules! open {
 }
 const OPEN: &str = open!("(w.task, w.id) > ($1, $2) ORDER BY w.task, w.id LIMIT $3");
 const OPEN_OF_TASK: &str = open!("w.task = $1 ORDER BY w.id");
+const OVERDUE: &str = open!("t.ended AND t.status_at < $1 ORDER BY t.status_at, w.task, w.id LIMIT $2");
 
-const PUT_FAILED: &str = "SELECT put_failed_webhook($1, $2, $3, $4, $5)";
 const FAILED: &str = "SELECT task, id, at, record FROM failed_webhook \
     WHERE $1::bigint IS NULL OR (at, task, id) < ($1, $2, $3) ORDER BY at DESC, task DESC, id DESC LIMIT $4";
 const REMOVE_FAILED: &str = "DELETE FROM failed_webhook WHERE task = $1 AND id = $2 RETURNING 1";
@@ -115,9 +133,11 @@ pub(super) async fn remove(
     scope: &Scope,
     task: &TaskId,
     id: &PushConfigId,
+    revision: Option<u64>,
 ) -> StoreResult<bool> {
-    let params: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &task.as_str(), &id.as_str()];
+    let (owner, revision) = (&&*scope.owner, &revision.map(signed));
+    let params: &[&(dyn ToSql + Sync)] =
+        &[&&*scope.agent, &&*scope.tenant, owner, &task.as_str(), &id.as_str(), revision];
     let rows = query(client, REMOVE, params).await?;
     rows.first().map_or(Ok(false), |row| Ok(row.try_get("removed")?))
 }
@@ -129,8 +149,18 @@ pub(super) async fn move_to(
     revision: u64,
     cursor: WebhookCursor,
 ) -> StoreResult<bool> {
+    moved(client, MOVE, (task, id, revision, cursor), &[]).await
+}
+
+/// Runs a statement that begins with the parameters of [`MOVE`]; answers whether it returned a row.
+async fn moved(
+    client: &Client,
+    sql: &str,
+    (task, id, revision, cursor): (TaskKey, &PushConfigId, u64, WebhookCursor),
+    further: &[&(dyn ToSql + Sync)],
+) -> StoreResult<bool> {
     let WebhookCursor { revision: _, done, task_as_of, failures, failing_since, due, claim, state } = cursor;
-    let params: &[&(dyn tokio_postgres::types::ToSql + Sync)] = &[
+    let params: [&(dyn ToSql + Sync); 11] = [
         &signed(task.0),
         &id.as_str(),
         &signed(revision),
@@ -143,7 +173,7 @@ pub(super) async fn move_to(
         &claim.map(|claim| claim.until.as_millis()),
         &i16::from(state.number()),
     ];
-    Ok(!query(client, MOVE, params).await?.is_empty())
+    Ok(!query(client, sql, &[&params, further].concat()).await?.is_empty())
 }
 
 pub(super) async fn open(
@@ -161,11 +191,21 @@ pub(super) async fn open_of(client: &Client, task: TaskKey) -> StoreResult<Vec<O
     rows.iter().map(open_webhook).collect()
 }
 
-pub(super) async fn put_failed(client: &Client, failed: &FailedWebhook, most: u32) -> StoreResult<()> {
+pub(super) async fn overdue(client: &Client, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+    let rows = query(client, OVERDUE, &[&before.as_millis(), &i64::from(limit)]).await?;
+    rows.iter().map(open_webhook).collect()
+}
+
+pub(super) async fn set_aside(
+    client: &Client,
+    revision: u64,
+    cursor: WebhookCursor,
+    failed: &FailedWebhook,
+    most: u32,
+) -> StoreResult<bool> {
     let FailedWebhook { key, id, at, record } = failed;
-    let params: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&signed(key.0), &id.as_str(), &at.as_millis(), &&record[..], &i64::from(most)];
-    query(client, PUT_FAILED, params).await.map(drop)
+    let kept: [&(dyn ToSql + Sync); 3] = [&at.as_millis(), &&record[..], &i64::from(most)];
+    moved(client, SET_ASIDE, (*key, id, revision, cursor), &kept).await
 }
 
 pub(super) async fn failed(

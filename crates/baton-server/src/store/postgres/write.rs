@@ -186,15 +186,8 @@ pub(super) async fn fold_ended(
     Ok(client.execute(&statement, bounds).await?)
 }
 
-pub(super) async fn purge_ended(
-    client: &Client,
-    before: Timestamp,
-    despite_webhooks: Timestamp,
-    limit: u32,
-) -> StoreResult<u64> {
-    let bounds: &[&(dyn ToSql + Sync)] =
-        &[&before.as_millis(), &i64::from(limit), &despite_webhooks.as_millis()];
-    let rows = query(client, sql::PURGE_ENDED, bounds).await?;
+pub(super) async fn purge_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let rows = query(client, sql::PURGE_ENDED, &[&before.as_millis(), &i64::from(limit)]).await?;
     remove_empty_scopes(client, limit).await?;
     sql::unsigned(&only_row(rows)?, "count")
 }

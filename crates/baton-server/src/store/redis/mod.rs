@@ -287,8 +287,14 @@ impl Store for RedisStore {
         webhooks::of_task(self, scope, task).await
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
-        webhooks::remove(self, scope, task, id).await
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
+        webhooks::remove(self, scope, task, id, revision).await
     }
 
     async fn move_webhook(
@@ -313,8 +319,14 @@ impl Store for RedisStore {
         webhooks::open_of(self, task).await
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        webhooks::put_failed(self, &failed, most).await
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        webhooks::set_aside(self, revision, cursor, &failed, most).await
     }
 
     async fn failed_webhooks(
@@ -338,13 +350,8 @@ impl Store for RedisStore {
         write::fold_ended(self, before, despite_webhooks, limit).await
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
-        write::purge_ended(self, before, despite_webhooks, limit).await
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        write::purge_ended(self, before, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -51,7 +51,7 @@ async fn all_of_a_scope_is_in_one_bucket_and_purging_leaves_nothing() {
     assert_eq!(all.iter().filter(|key| key.starts_with(&bucket)).count(), 17, "{all:?}");
 
     assert_eq!(store.fold_ended(at(10), at(10), 10).await.unwrap(), 1);
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
     let counters = [format!("{bucket}number"), format!("{bucket}tasks")];
     let mut expected = vec![counters[0].clone(), counters[1].clone(), meta];
@@ -143,7 +143,7 @@ async fn s12_records_of_format_1_are_found() {
     assert_eq!(recorded(&store, "r", 1).await, Some(reply("r", 1, "r")));
     written(&store, next("t", 1).settling(request, Some(2)).ended(1)).await;
     assert_eq!(recorded(&store, "w", 1).await.unwrap().event, Some(2));
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
     assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
     assert_eq!(keys(&prefix).await.iter().filter(|key| key.contains(":m:")).count(), 0);
     let fields: Vec<String> = redis::cmd("HKEYS").arg(meta).query_async(&mut connection).await.unwrap();
@@ -193,7 +193,7 @@ async fn s12_what_format_2_stored_is_counted() {
     let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
     assert_eq!(store.fold_ended(at(10), at(10), 10).await.unwrap(), 3);
     assert!(store.owner_usage("owner of:all").await.unwrap().bytes < usage.bytes);
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 6);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 6);
     assert_eq!(store.owner_usage("owner of:all").await.unwrap().tasks, 3);
 }
 

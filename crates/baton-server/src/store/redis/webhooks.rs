@@ -57,9 +57,11 @@ pub(super) async fn remove(
     scope: &Scope,
     task: &TaskId,
     id: &PushConfigId,
+    revision: Option<u64>,
 ) -> StoreResult<bool> {
     let mut call = store.scripts.remove_webhook.key(store.bucket(Bucket::of(scope)));
-    call.arg(path(scope, task)).arg(id.as_str());
+    let revision = revision.map_or_else(String::new, |revision| revision.to_string());
+    call.arg(path(scope, task)).arg(id.as_str()).arg(revision);
     Ok(call.invoke_async(&mut store.connection()).await?)
 }
 
@@ -133,12 +135,49 @@ async fn open_between(
     rows.into_iter().map(row).collect()
 }
 
-pub(super) async fn put_failed(store: &RedisStore, failed: &FailedWebhook, most: u32) -> StoreResult<()> {
+/// Not in one step: a script on a cluster can write the keys of one node only, and the failed are on another than the task. It
+/// is stored as failed first, and taken back if the webhook has moved: whoever reads meanwhile finds it open, and leaves out
+/// the failed one.
+pub(super) async fn set_aside(
+    store: &RedisStore,
+    revision: u64,
+    cursor: WebhookCursor,
+    failed: &FailedWebhook,
+    most: u32,
+) -> StoreResult<bool> {
     let FailedWebhook { key, id, at, record } = failed;
+    let member = member(*key, id);
+    let before = find_failed(store, &member).await?;
+    put_failed(store, &member, place(*at, *key, id).as_bytes(), record, most).await?;
+    if move_to(store, *key, id, revision, cursor).await? {
+        return Ok(true);
+    }
+    let line = |stored: &Vec<u8>| stored.iter().position(|byte| *byte == b'\n');
+    match before.as_ref().and_then(|before| Some(before.split_at(line(before)?))) {
+        Some((place, record)) => put_failed(store, &member, place, &record[1..], most).await?,
+        None => remove_failed(store, *key, id).await.map(drop)?,
+    }
+    Ok(false)
+}
+
+async fn put_failed(
+    store: &RedisStore,
+    member: &str,
+    place: &[u8],
+    record: &[u8],
+    most: u32,
+) -> StoreResult<()> {
     let mut call = store.scripts.put_failed_webhook.key(store.global(FAILED));
     call.key(store.global(FAILED_BY_TIME));
-    call.arg(member(*key, id)).arg(place(*at, *key, id)).arg(&record[..]).arg(most);
+    call.arg(member).arg(place).arg(record).arg(most);
     Ok(call.invoke_async(&mut store.connection()).await?)
+}
+
+/// Its place in the order, a line break, and its record.
+async fn find_failed(store: &RedisStore, member: &str) -> StoreResult<Option<Vec<u8>>> {
+    let mut find = redis::cmd("HGET");
+    find.arg(store.global(FAILED)).arg(member);
+    Ok(find.query_async(&mut store.connection()).await?)
 }
 
 pub(super) async fn failed(
@@ -155,11 +194,8 @@ pub(super) async fn failed(
         let bad = || StoreError::damaged(format!("failed webhook `{place}`"));
         let (at, member) = place.split_at_checked(13).ok_or_else(bad)?;
         let (key, id) = member.split_at_checked(16).ok_or_else(bad)?;
-        let mut find = redis::cmd("HGET");
-        find.arg(store.global(FAILED)).arg(member);
-        let stored: Option<Vec<u8>> = find.query_async(&mut store.connection()).await?;
-        // Removed since the list was read.
-        let Some(stored) = stored else { continue };
+        // `None`: removed since the list was read.
+        let Some(stored) = find_failed(store, member).await? else { continue };
         let record = stored.iter().position(|byte| *byte == b'\n').ok_or_else(bad)?;
         all.push(FailedWebhook {
             key: TaskKey(u64::from_str_radix(key, 16).map_err(|_| bad())?),
@@ -175,10 +211,7 @@ pub(super) async fn failed(
 
 pub(super) async fn remove_failed(store: &RedisStore, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
     let member = member(task, id);
-    let mut find = redis::cmd("HGET");
-    find.arg(store.global(FAILED)).arg(&member);
-    let stored: Option<Vec<u8>> = find.query_async(&mut store.connection()).await?;
-    let Some(stored) = stored else { return Ok(false) };
+    let Some(stored) = find_failed(store, &member).await? else { return Ok(false) };
     let place = stored.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let mut both = redis::pipe();
     both.atomic();

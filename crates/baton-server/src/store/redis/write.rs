@@ -161,12 +161,9 @@ pub(super) async fn purge_records(store: &RedisStore, before: Timestamp, limit: 
 }
 
 /// Removes the oldest tasks of all buckets: reads the oldest of each bucket, and removes the oldest among those.
-pub(super) async fn purge_ended(
-    store: &RedisStore,
-    before: Timestamp,
-    despite_webhooks: Timestamp,
-    limit: u32,
-) -> StoreResult<u64> {
+pub(super) async fn purge_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    // No task ended before it, so none may go despite its webhooks.
+    let despite_webhooks = Timestamp::MIN;
     let mut found: Vec<(i64, Bucket, Vec<u8>)> = Vec::new();
     for bucket in Bucket::all() {
         let mut call = store.scripts.purgeable.key(store.bucket(bucket));

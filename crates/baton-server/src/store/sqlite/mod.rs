@@ -371,9 +371,15 @@ impl Store for SqliteStore {
         self.readers.run(move |session| webhooks::of_task(session, &scope, &task)).await
     }
 
-    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+    async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+        revision: Option<u64>,
+    ) -> StoreResult<bool> {
         let (scope, task, id) = (scope.clone(), task.clone(), id.clone());
-        self.writer.run(move |session| webhooks::remove(session, &scope, &task, &id)).await
+        self.writer.run(move |session| webhooks::remove(session, &scope, &task, &id, revision)).await
     }
 
     async fn move_webhook(
@@ -399,8 +405,18 @@ impl Store for SqliteStore {
         self.readers.run(move |session| webhooks::open_of(session, task)).await
     }
 
-    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
-        self.writer.run(move |session| webhooks::put_failed(session, &failed, most)).await
+    async fn overdue_webhooks(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+        self.readers.run(move |session| webhooks::overdue(session, before, limit)).await
+    }
+
+    async fn set_aside_webhook(
+        &self,
+        revision: u64,
+        cursor: WebhookCursor,
+        failed: FailedWebhook,
+        most: u32,
+    ) -> StoreResult<bool> {
+        self.writer.run(move |session| webhooks::set_aside(session, revision, cursor, &failed, most)).await
     }
 
     async fn failed_webhooks(
@@ -425,13 +441,8 @@ impl Store for SqliteStore {
         self.writer.run(move |session| write::fold_ended(session, before, despite_webhooks, limit)).await
     }
 
-    async fn purge_ended(
-        &self,
-        before: Timestamp,
-        despite_webhooks: Timestamp,
-        limit: u32,
-    ) -> StoreResult<u64> {
-        self.writer.run(move |session| write::purge_ended(session, before, despite_webhooks, limit)).await
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.writer.run(move |session| write::purge_ended(session, before, limit)).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -197,19 +197,19 @@ pub(super) const EVENT_SIZES: &str = "SELECT number, octet_length(record), lengt
 /// ?3: the bytes of the events that are no longer in the log.
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0, bytes = bytes - ?3 \
     WHERE key = ?1";
-/// Tasks that are not foldable, and those that are; ?2 and ?3 as in [`FOLDABLE`]. The last column is the record of the first message, which outlives the
+/// Tasks that are not foldable, and those that are; ?2: limit. The last column is the record of the first message, which outlives the
 /// task: the length of its texts, if it is in the row.
 pub(super) const PURGEABLE: [&str; 2] = [
     "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
      FROM task t INDEXED BY task_ended CROSS JOIN scope s ON s.id = t.scope \
-     WHERE t.ended_at < ?1 AND t.foldable = 0 AND (t.ended_at < ?2 \
-     OR NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0)) \
-     ORDER BY t.ended_at LIMIT ?3",
+     WHERE t.ended_at < ?1 AND t.foldable = 0 \
+     AND NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0) \
+     ORDER BY t.ended_at LIMIT ?2",
     "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
      FROM task t INDEXED BY task_foldable CROSS JOIN scope s ON s.id = t.scope \
-     WHERE t.ended_at < ?1 AND t.foldable = 1 AND (t.ended_at < ?2 \
-     OR NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0)) \
-     ORDER BY t.ended_at LIMIT ?3",
+     WHERE t.ended_at < ?1 AND t.foldable = 1 \
+     AND NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0) \
+     ORDER BY t.ended_at LIMIT ?2",
 ];
 /// Deletes the rows up to event ?2, except the one that holds event ?3.
 pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <= ?2 AND number <> coalesce(( \

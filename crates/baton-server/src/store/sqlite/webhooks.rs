@@ -36,7 +36,8 @@ const PUT: &str = "INSERT INTO webhook \
 const FIND: &str = concat!("SELECT ", columns!(), " FROM webhook w WHERE w.task = ?1 AND w.id = ?2");
 const MOVE: &str = "UPDATE webhook SET revision = ?3, done = ?4, task_as_of = ?5, failures = ?6, due = ?7, claimed_by = ?8, \
     claimed_until = ?9, state = ?10, sum = ?11, failing_since = ?12 WHERE task = ?1 AND id = ?2";
-const REMOVE: &str = "DELETE FROM webhook WHERE task = ?1 AND id = ?2 RETURNING octet_length(record)";
+const REMOVE: &str = "DELETE FROM webhook WHERE task = ?1 AND id = ?2 AND (?3 IS NULL OR revision = ?3) \
+    RETURNING octet_length(record)";
 const ADD_BYTES: &str = "UPDATE task SET bytes = bytes + ?2 WHERE key = ?1";
 /// ?1, ?2: after this position; ?3: limit.
 const OPEN: &str = concat!(
@@ -52,6 +53,13 @@ const OPEN_OF_TASK: &str = concat!(
     ", t.key, s.agent, s.tenant, s.owner, t.id, t.version FROM webhook w INDEXED BY webhook_open \
      CROSS JOIN task t ON t.key = w.task CROSS JOIN scope s ON s.id = t.scope \
      WHERE w.state = 0 AND w.task = ?1 ORDER BY w.id"
+);
+const OVERDUE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", t.key, s.agent, s.tenant, s.owner, t.id, t.version FROM webhook w INDEXED BY webhook_open \
+     CROSS JOIN task t ON t.key = w.task CROSS JOIN scope s ON s.id = t.scope \
+     WHERE w.state = 0 AND t.ended_at < ?1 ORDER BY t.ended_at, w.task, w.id LIMIT ?2"
 );
 /// Number of columns in [`columns`].
 const AFTER_COLUMNS: usize = 12;
@@ -127,13 +135,15 @@ pub(super) fn remove(
     scope: &Scope,
     task: &TaskId,
     id: &PushConfigId,
+    revision: Option<u64>,
 ) -> StoreResult<bool> {
     let owner = &scope.owner;
     let Some(scope) = session.scope(scope)? else { return Ok(false) };
     let connection = &session.connection;
     let Some((key, ..)) = find_task(connection, scope, task)? else { return Ok(false) };
     let mut remove = connection.prepare_cached(REMOVE)?;
-    let removed = remove.query_row(params![key, id.as_str()], |row| row.get::<_, i64>(0)).optional()?;
+    let which = params![key, id.as_str(), revision.map(signed)];
+    let removed = remove.query_row(which, |row| row.get::<_, i64>(0)).optional()?;
     let Some(bytes) = removed else { return Ok(false) };
     connection.prepare_cached(ADD_BYTES)?.execute([key, -bytes])?;
     session.usage_changes.add(owner, 0, -bytes);
@@ -186,9 +196,22 @@ pub(super) fn open_of(session: &mut Session, task: TaskKey) -> StoreResult<Vec<O
     all_open(&session.connection, OPEN_OF_TASK, [signed(task.0)])
 }
 
-pub(super) fn put_failed(session: &mut Session, failed: &FailedWebhook, most: u32) -> StoreResult<()> {
-    let connection = &session.connection;
+pub(super) fn overdue(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<Vec<OpenWebhook>> {
+    all_open(&session.connection, OVERDUE, params![before.as_millis(), limit])
+}
+
+pub(super) fn set_aside(
+    session: &mut Session,
+    revision: u64,
+    cursor: WebhookCursor,
+    failed: &FailedWebhook,
+    most: u32,
+) -> StoreResult<bool> {
     let FailedWebhook { key, id, at, record } = failed;
+    if !move_to(session, *key, id, revision, cursor)? {
+        return Ok(false);
+    }
+    let connection = &session.connection;
     let sum = failed_sum(failed).stored();
     connection.prepare_cached(PUT_FAILED)?.execute(params![
         signed(key.0),
@@ -201,7 +224,7 @@ pub(super) fn put_failed(session: &mut Session, failed: &FailedWebhook, most: u3
     if count > i64::from(most) {
         connection.prepare_cached(DROP_OLDEST_FAILED)?.execute([count - i64::from(most)])?;
     }
-    Ok(())
+    Ok(true)
 }
 
 pub(super) fn failed(

@@ -267,13 +267,8 @@ struct EndedTask {
     bytes: i64,
 }
 
-pub(super) fn purge_ended(
-    session: &mut Session,
-    before: Timestamp,
-    despite_webhooks: Timestamp,
-    limit: u32,
-) -> StoreResult<u64> {
-    let bounds = params![before.as_millis(), despite_webhooks.as_millis(), limit];
+pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let bounds = params![before.as_millis(), limit];
     let last_key = session.last_key()?;
     let connection = &session.connection;
     let mut ended: Vec<EndedTask> = Vec::new();

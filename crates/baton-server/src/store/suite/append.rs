@@ -177,7 +177,7 @@ pub(super) async fn stores_never_decide(store: &Arc<dyn Store>) {
     written(store, next("t", 1).at(-10).work(Work::Running)).await;
     assert_eq!(head(store, "t").await.current, next("t", 1).at(-10).head);
     assert_eq!(listed(store, &query()).await, ["t"]);
-    assert_eq!(store.purge_ended(at(1_000), at(1_000), 10).await.unwrap(), 0);
+    assert_eq!(store.purge_ended(at(1_000), 10).await.unwrap(), 0);
 }
 
 pub(super) async fn keys_are_unique_and_never_reused(store: &Arc<dyn Store>) {
@@ -188,7 +188,7 @@ pub(super) async fn keys_are_unique_and_never_reused(store: &Arc<dyn Store>) {
         keys.push(key);
     }
     // Purges the newest, too: a store that takes the largest stored key plus one would reuse its key.
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 3);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 3);
     keys.push(written(store, birth("a")).await);
     keys.push(written(store, birth("d")).await);
     keys.sort();

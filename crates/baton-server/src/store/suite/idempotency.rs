@@ -136,7 +136,7 @@ pub(super) async fn s12_a_record_is_found_under_any_version_of_its_hash(store: &
     written(store, next("t", 1).settling(request, Some(2)).ended(1)).await;
     let noted_one = MessageRecord { event: Some(2), ..noted_one };
     is(&recorded(store, "w", 1).await.expect("it is on record"), &noted_one);
-    store.purge_ended(at(10), at(10), 10).await.unwrap();
+    store.purge_ended(at(10), 10).await.unwrap();
     is(&recorded(store, "m", 1).await.expect("it outlives its task"), &said);
     assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
 }

@@ -298,7 +298,7 @@ pub(super) async fn the_total_of_a_large_context_stays_right(store: &Arc<dyn Sto
     assert_eq!(total(store, &filter(&[])).await, 1_011);
     assert_eq!(total(store, &filter(&[TaskState::Submitted])).await, 1_008);
     assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 2);
-    assert_eq!(store.purge_ended(at(6), at(6), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(6), 10).await.unwrap(), 1);
     assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 1);
     assert_eq!(total(store, &filter(&[TaskState::Completed, TaskState::Working])).await, 2);
     assert_eq!(total(store, &filter(&[])).await, 1_010);
@@ -415,6 +415,6 @@ pub(super) async fn brief_tasks_say_what_their_status_says(store: &Arc<dyn Store
     assert_eq!(store.fold_ended(at(100), at(100), 10).await.unwrap(), 1);
     assert_eq!(store.events(&scope(), &id("t"), 0, 100).await.unwrap(), []);
     assert_eq!(Some(shown().await), expected);
-    assert_eq!(store.purge_ended(at(100), at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(100), 10).await.unwrap(), 1);
     assert_eq!(listed(store, &ListQuery { detail: Detail::Status, ..query() }).await, [] as [&str; 0]);
 }

@@ -259,10 +259,12 @@ macro_rules! for_every_case {
                 s14_a_webhook_of_an_ended_task_is_finished
                 s14_whoever_knows_the_revision_moves_the_webhook
                 s14_a_removed_webhook_is_gone
+                s14_an_old_revision_removes_nothing
                 s14_open_webhooks_come_page_by_page
                 s14_retention_waits_for_open_webhooks_within_a_bound
                 s14_webhooks_count_for_their_owner
                 s14_failed_webhooks_outlive_their_task
+                s14_webhooks_of_tasks_that_ended_are_found_oldest_first
                 s14_one_of_20_moves_wins
                 s14_no_webhook_stays_open_beside_the_end
             }

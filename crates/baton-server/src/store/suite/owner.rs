@@ -94,10 +94,10 @@ pub(super) async fn s12_folding_and_purging_give_the_room_back(store: &Arc<dyn S
     assert_eq!(usage(store).await, OwnerUsage { tasks: 1, bytes: kept + snapshot_bytes });
     written(store, birth("open")).await;
     let open = birth("open").record_bytes();
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(usage(store).await, OwnerUsage { tasks: 1, bytes: open });
     written(store, next("open", 1).ended(3)).await;
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(usage(store).await, OwnerUsage::default());
 }
 
@@ -114,7 +114,7 @@ pub(super) async fn s12_message_records_and_replies_count_until_they_are_removed
     assert!(long.counted_bytes() > 10_000 && own > 2 * 256);
     assert_eq!(bytes(store).await, birth("t").record_bytes() + bytes_of_end + records);
     // They outlive the task.
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(usage(store).await, OwnerUsage { tasks: 0, bytes: records });
     assert_eq!(store.purge_records(at(10), 2).await.unwrap(), 2);
     assert!(bytes(store).await < records);
@@ -158,7 +158,7 @@ pub(super) async fn s12_nothing_is_counted_twice_or_lost_in_a_race(store: &Arc<d
                 }
                 store.put_reply(&scope, reply(&message, 2, "r")).await.unwrap();
                 store.fold_ended(at(8), at(8), 4).await.unwrap();
-                store.purge_ended(at(round), at(round), 4).await.unwrap();
+                store.purge_ended(at(round), 4).await.unwrap();
                 store.purge_records(at(round), 4).await.unwrap();
             }
         }));
@@ -166,7 +166,7 @@ pub(super) async fn s12_nothing_is_counted_twice_or_lost_in_a_race(store: &Arc<d
     for writer in writers {
         writer.await.unwrap();
     }
-    while store.purge_ended(at(100), at(100), 100).await.unwrap() > 0 {}
+    while store.purge_ended(at(100), 100).await.unwrap() > 0 {}
     let counted = usage(store).await;
     assert!(counted.tasks == 0 && counted.bytes > 0, "{counted:?}");
     while store.purge_records(at(100), 100).await.unwrap() > 0 {}

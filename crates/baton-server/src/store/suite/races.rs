@@ -247,13 +247,13 @@ pub(super) async fn s12_a_task_is_found_however_often_its_scope_was_empty(store:
                 assert!(store.head(&scope, &id(&task)).await.unwrap().is_some(), "{task} is lost");
                 written_in(&store, &scope, next(&task, 1).ended(1)).await;
                 store.put_reply(&scope, reply(&format!("r {caller} {round}"), 1, "r")).await.unwrap();
-                store.purge_ended(at(100), at(100), 20).await.unwrap();
+                store.purge_ended(at(100), 20).await.unwrap();
                 store.purge_records(at(100), 40).await.unwrap();
             }
         });
     }
     callers.join_all().await;
-    while store.purge_ended(at(100), at(100), 100).await.unwrap() > 0 {}
+    while store.purge_ended(at(100), 100).await.unwrap() > 0 {}
     while store.purge_records(at(100), 100).await.unwrap() > 0 {}
     assert_eq!(store.task_count().await.unwrap(), 0);
     assert_eq!(store.owner_usage("owner").await.unwrap(), OwnerUsage::default());

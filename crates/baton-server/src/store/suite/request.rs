@@ -157,7 +157,7 @@ pub(super) async fn a_duplicate_is_told_before_anything_else(store: &Arc<dyn Sto
     written(store, next("t", 1).settling(request, None)).await;
     written(store, next("t", 2).ended(5)).await;
     assert_eq!(ask(16).await, duplicate, "ended");
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(ask(16).await, duplicate, "gone");
 }
 

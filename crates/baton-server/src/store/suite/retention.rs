@@ -43,7 +43,7 @@ pub(super) async fn s12_folding_goes_as_far_as_the_snapshot(store: &Arc<dyn Stor
     written(store, end(next("older", 7).events(0).snapshot())).await;
     assert_eq!(store.fold_ended(at(10), at(10), 10).await.unwrap(), 1);
     assert_eq!(head(store, "older").await.folded_through, 7);
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
 }
 
 pub(super) async fn folding_leaves_what_lives_or_ended_later(store: &Arc<dyn Store>) {
@@ -74,11 +74,11 @@ pub(super) async fn purging_removes_the_oldest_first(store: &Arc<dyn Store>) {
     for (name, millis) in [("a", 30), ("b", 10), ("c", 50), ("d", 20), ("e", 40)] {
         written(store, birth(name).ended(millis)).await;
     }
-    assert_eq!(store.purge_ended(at(100), at(100), 2).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(100), 2).await.unwrap(), 2);
     assert_eq!(listed(store, &query()).await, ["c", "e", "a"]);
-    assert_eq!(store.purge_ended(at(41), at(41), 100).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(41), 100).await.unwrap(), 2);
     assert_eq!(listed(store, &query()).await, ["c"]);
-    assert_eq!(store.purge_ended(at(41), at(41), 100).await.unwrap(), 0);
+    assert_eq!(store.purge_ended(at(41), 100).await.unwrap(), 0);
 }
 
 pub(super) async fn purging_leaves_what_lives_or_ended_later(store: &Arc<dyn Store>) {
@@ -87,7 +87,7 @@ pub(super) async fn purging_leaves_what_lives_or_ended_later(store: &Arc<dyn Sto
         written(store, birth(&format!("{state:?}")).state(state).at(1)).await;
     }
     written(store, birth("later").ended(10)).await;
-    assert_eq!(store.purge_ended(at(10), at(10), 100).await.unwrap(), 4);
+    assert_eq!(store.purge_ended(at(10), 100).await.unwrap(), 4);
     for state in TaskState::ALL {
         assert_eq!(exists(store, &format!("{state:?}")).await, !state.is_terminal(), "{state:?}");
     }
@@ -98,7 +98,7 @@ pub(super) async fn purging_removes_events_requests_and_rows(store: &Arc<dyn Sto
     written(store, birth("t")).await;
     noted(store, "t", new_request("w", None)).await;
     written(store, next("t", 1).ended(1)).await;
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.head(&scope(), &id("t")).await.unwrap(), None);
     assert_eq!(store.load(&scope(), &id("t")).await.unwrap(), None);
     assert_eq!(store.events(&scope(), &id("t"), 0, 10).await.unwrap(), []);
@@ -115,7 +115,7 @@ pub(super) async fn message_records_outlive_their_task(store: &Arc<dyn Store>) {
     written(store, birth("t").with_message("m", 1)).await;
     let request = noted(store, "t", new_request("w", Some(record("w", 1, "t")))).await;
     written(store, next("t", 1).settling(request, Some(2)).ended(1)).await;
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(recorded(store, "m", 1).await, Some(record("m", 1, "t")));
     assert_eq!(recorded(store, "w", 1).await, Some(MessageRecord { event: Some(2), ..record("w", 1, "t") }));
 }
@@ -130,7 +130,7 @@ pub(super) async fn records_go_once_old_and_their_task_is_gone(store: &Arc<dyn S
     written(store, next("gone", 1).settling(noted, Some(2)).ended(1)).await;
     written(store, next("gone2", 1).ended(1)).await;
     assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 0, "all tasks are there");
-    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
     assert_eq!(store.purge_records(at(1), 100).await.unwrap(), 0, "the bound is exclusive");
     assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 2);
     assert_eq!(recorded(store, "old", 1).await, None);
@@ -172,7 +172,7 @@ pub(super) async fn a_purged_id_may_be_born_again(store: &Arc<dyn Store>) {
     noted(store, "t", new_request("w", None)).await;
     written(store, next("t", 4).ended(1)).await;
     store.fold_ended(at(10), at(10), 10).await.unwrap();
-    store.purge_ended(at(10), at(10), 10).await.unwrap();
+    store.purge_ended(at(10), 10).await.unwrap();
     written(store, birth("t").in_context("new").at(50)).await;
     let loaded = load(store, "t").await;
     assert_eq!((loaded.head.version, loaded.head.folded_through), (1, 0));
@@ -193,7 +193,7 @@ pub(super) async fn tasks_of_all_scopes_are_counted(store: &Arc<dyn Store>) {
     assert_eq!(store.task_count().await.unwrap(), 5);
     // The sweeps cover all scopes, oldest first.
     assert_eq!(store.fold_ended(at(10), at(10), 2).await.unwrap(), 2);
-    assert_eq!(store.purge_ended(at(10), at(10), 3).await.unwrap(), 3);
+    assert_eq!(store.purge_ended(at(10), 3).await.unwrap(), 3);
     assert_eq!(store.task_count().await.unwrap(), 2);
     let left = store.head(&Scope::new("agent", "", "owner3"), &id("t")).await.unwrap();
     assert!(left.is_some(), "the oldest went first");

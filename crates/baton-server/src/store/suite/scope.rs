@@ -97,7 +97,7 @@ fn invented(tenant: &str) -> Scope {
 
 /// Removes all ended tasks and all message records without a task.
 async fn purge(store: &Arc<dyn Store>) {
-    while store.purge_ended(at(100), at(100), 100).await.unwrap() > 0 {}
+    while store.purge_ended(at(100), 100).await.unwrap() > 0 {}
     while store.purge_records(at(100), 100).await.unwrap() > 0 {}
 }
 
@@ -149,7 +149,7 @@ pub(super) async fn s12_a_message_record_keeps_its_scope(store: &Arc<dyn Store>)
     let scope = invented("invented");
     let born = || birth("t").with_message("m", 1).ended(1);
     written_in(store, &scope, born()).await;
-    assert_eq!(store.purge_ended(at(100), at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(100), 10).await.unwrap(), 1);
     let repeated = store.append(&scope, born()).await.unwrap();
     assert_eq!(repeated, Appended::Duplicate(record("m", 1, "t")));
     assert_eq!(store.purge_records(at(100), 10).await.unwrap(), 1);

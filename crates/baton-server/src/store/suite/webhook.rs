@@ -149,14 +149,29 @@ pub(super) async fn s14_whoever_knows_the_revision_moves_the_webhook(store: &Arc
 pub(super) async fn s14_a_removed_webhook_is_gone(store: &Arc<dyn Store>) {
     let key = written(store, with_webhook(birth("t"), "w")).await;
     let foreign = Scope::new("agent", "tenant", "other");
-    assert!(!store.remove_webhook(&foreign, &id("t"), &webhook_id("w")).await.unwrap());
-    assert!(store.remove_webhook(&scope(), &id("t"), &webhook_id("w")).await.unwrap());
-    assert!(!store.remove_webhook(&scope(), &id("t"), &webhook_id("w")).await.unwrap());
+    assert!(!store.remove_webhook(&foreign, &id("t"), &webhook_id("w"), None).await.unwrap());
+    assert!(store.remove_webhook(&scope(), &id("t"), &webhook_id("w"), None).await.unwrap());
+    assert!(!store.remove_webhook(&scope(), &id("t"), &webhook_id("w"), None).await.unwrap());
     assert_eq!((of(store, "t").await, open(store).await), (vec![], vec![]));
     assert!(!store.move_webhook(key, &webhook_id("w"), 1, WebhookCursor::after(1)).await.unwrap());
     assert_eq!(store.webhooks(&foreign, &id("t")).await.unwrap(), []);
     let put = store.put_webhook(&foreign, &id("t"), new("w", "r")).await.unwrap();
     assert_eq!(put, PutWebhook::NotFound);
+}
+
+/// Whoever gives a webhook up does not remove the one that has replaced it.
+pub(super) async fn s14_an_old_revision_removes_nothing(store: &Arc<dyn Store>) {
+    let key = written(store, with_webhook(birth("t"), "w")).await;
+    let before = usage(store).await;
+    let remove = async |revision| {
+        store.remove_webhook(&scope(), &id("t"), &webhook_id("w"), Some(revision)).await.unwrap()
+    };
+    put(store, "t", new("w", "n")).await;
+    assert!(!remove(1).await && !remove(3).await);
+    assert_eq!((of(store, "t").await.len(), usage(store).await), (1, before));
+    assert!(remove(2).await && !remove(2).await);
+    assert_eq!((of(store, "t").await, open(store).await, usage(store).await), (vec![], vec![], before - 1));
+    assert_eq!(store.open_webhooks_of(key).await.unwrap(), []);
 }
 
 pub(super) async fn s14_open_webhooks_come_page_by_page(store: &Arc<dyn Store>) {
@@ -181,18 +196,21 @@ pub(super) async fn s14_retention_waits_for_open_webhooks_within_a_bound(store: 
     written(store, birth("other").ended(10)).await;
     assert_eq!(store.fold_ended(at(20), at(10), 10).await.unwrap(), 1);
     assert_eq!((head(store, "t").await.folded_through, head(store, "other").await.folded_through), (0, 1));
-    assert_eq!(store.purge_ended(at(20), at(10), 1).await.unwrap(), 1, "the other does not count");
+    assert_eq!(store.purge_ended(at(20), 1).await.unwrap(), 1, "the other does not count");
     assert!(exists(store, "t").await && !exists(store, "other").await);
     assert_eq!(store.fold_ended(at(20), at(11), 10).await.unwrap(), 1);
-    assert_eq!(store.purge_ended(at(20), at(10), 10).await.unwrap(), 0);
+    assert_eq!(store.purge_ended(at(20), 10).await.unwrap(), 0);
     let done = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(3) };
     assert!(store.move_webhook(key, &webhook_id("w"), 1, done).await.unwrap());
-    assert_eq!(store.purge_ended(at(20), at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(20), 10).await.unwrap(), 1);
     assert_eq!(of(store, "t").await, []);
-    // A task that is purged takes open ones with it.
-    written(store, with_webhook(birth("t").ended(10), "w")).await;
-    assert_eq!(store.purge_ended(at(20), at(20), 10).await.unwrap(), 1);
-    assert_eq!(open(store).await, []);
+    // However long ago a task has ended, its webhooks are set aside before it is removed.
+    let key = written(store, with_webhook(birth("t").ended(10), "w")).await;
+    assert_eq!(store.purge_ended(at(i64::from(u32::MAX)), 10).await.unwrap(), 0);
+    let failed = WebhookCursor { state: WebhookState::Failed, ..WebhookCursor::after(0) };
+    assert!(store.set_aside_webhook(1, failed, kept(key, "w", 20), 5).await.unwrap());
+    assert_eq!(store.purge_ended(at(20), 10).await.unwrap(), 1);
+    assert_eq!(store.failed_webhooks(None, 10).await.unwrap(), [kept(key, "w", 20)]);
     written(store, birth("t")).await;
     assert_eq!(of(store, "t").await, [], "another task with the same id has none");
 }
@@ -205,41 +223,83 @@ pub(super) async fn s14_webhooks_count_for_their_owner(store: &Arc<dyn Store>) {
     put(store, "t", new("w", &"x".repeat(30))).await;
     assert_eq!(usage(store).await, before + 30);
     put(store, "t", new("v", &"x".repeat(7))).await;
-    store.remove_webhook(&scope(), &id("t"), &webhook_id("w")).await.unwrap();
+    store.remove_webhook(&scope(), &id("t"), &webhook_id("w"), None).await.unwrap();
     assert_eq!(usage(store).await, before + 7);
     written(store, with_webhook(birth("u"), "w")).await;
     assert_eq!(usage(store).await, before + 7 + before + 1);
     for task in ["t", "u"] {
         written(store, next(task, 1).ended(1)).await;
     }
-    store.purge_ended(at(10), at(10), 10).await.unwrap();
+    for OpenWebhook { key, webhook, .. } in open(store).await {
+        let finished = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(2) };
+        assert!(store.move_webhook(key, &webhook.id, webhook.cursor.revision, finished).await.unwrap());
+    }
+    store.purge_ended(at(10), 10).await.unwrap();
     assert_eq!(usage(store).await, 0);
 }
 
+fn kept(key: TaskKey, webhook: &str, millis: i64) -> FailedWebhook {
+    let record = Bytes::from((0..=255).collect::<Vec<u8>>());
+    FailedWebhook { key, id: webhook_id(webhook), at: at(millis), record }
+}
+
 pub(super) async fn s14_failed_webhooks_outlive_their_task(store: &Arc<dyn Store>) {
-    let failed = |key: u64, webhook: &str, millis: i64| FailedWebhook {
-        key: TaskKey(key),
-        id: webhook_id(webhook),
-        at: at(millis),
-        record: Bytes::from((0..=255).collect::<Vec<u8>>()),
+    let mut keys = Vec::new();
+    for task in ["t1", "t2", "t3", "t4", "t5"] {
+        keys.push(written(store, birth(task)).await);
+        for webhook in ["a", "b"] {
+            put(store, task, new(webhook, "r")).await;
+        }
+    }
+    let failed = |task: usize, webhook: &str, millis: i64| kept(keys[task - 1], webhook, millis);
+    let set_aside = async |revision, failed| {
+        let cursor = WebhookCursor { state: WebhookState::Failed, ..WebhookCursor::after(1) };
+        store.set_aside_webhook(revision, cursor, failed, 5).await.unwrap()
     };
     let all =
-        [failed(2, "b", 30), failed(7, "a", 20), failed(3, "b", 20), failed(3, "a", 20), failed(1, "a", 10)];
+        [failed(2, "b", 30), failed(4, "a", 20), failed(3, "b", 20), failed(3, "a", 20), failed(1, "a", 10)];
     for one in [3, 0, 4, 2, 1] {
-        store.put_failed_webhook(all[one].clone(), 5).await.unwrap();
+        assert!(set_aside(1, all[one].clone()).await);
     }
+    assert_eq!(ids_of_open(store).await, ["t1 b", "t2 a", "t4 b", "t5 a", "t5 b"]);
     assert_eq!(store.failed_webhooks(None, 10).await.unwrap(), all);
-    let after = Some((at(20), TaskKey(3), webhook_id("b")));
+    let after = Some((at(20), keys[2], webhook_id("b")));
     assert_eq!(store.failed_webhooks(after, 1).await.unwrap(), all[3..4]);
+    // Whoever does not know the revision changes nothing of what was kept.
+    assert!(!set_aside(1, failed(3, "a", 90)).await && !set_aside(7, failed(5, "b", 90)).await);
+    assert!(!set_aside(1, failed(5, "x", 90)).await && !set_aside(1, kept(TaskKey(1 << 40), "a", 90)).await);
+    assert_eq!(store.failed_webhooks(None, 10).await.unwrap(), all);
     // The same one again replaces, another drops the oldest.
-    store.put_failed_webhook(failed(3, "a", 40), 5).await.unwrap();
-    store.put_failed_webhook(failed(9, "z", 50), 5).await.unwrap();
-    let kept = store.failed_webhooks(None, 10).await.unwrap();
-    let kept: Vec<_> = kept.iter().map(|failed| (failed.key.0, failed.id.as_str())).collect();
-    assert_eq!(kept, [(9, "z"), (3, "a"), (2, "b"), (7, "a"), (3, "b")]);
-    assert!(store.remove_failed_webhook(TaskKey(3), &webhook_id("a")).await.unwrap());
-    assert!(!store.remove_failed_webhook(TaskKey(3), &webhook_id("a")).await.unwrap());
+    assert!(set_aside(2, failed(3, "a", 40)).await);
+    assert!(set_aside(1, failed(5, "b", 50)).await);
+    let found = store.failed_webhooks(None, 10).await.unwrap();
+    let found: Vec<_> = found.iter().map(|failed| (failed.key, failed.id.as_str())).collect();
+    let expected = [(5, "b"), (3, "a"), (2, "b"), (4, "a"), (3, "b")];
+    assert_eq!(found, expected.map(|(task, webhook): (usize, _)| (keys[task - 1], webhook)));
+    assert!(store.remove_failed_webhook(keys[2], &webhook_id("a")).await.unwrap());
+    assert!(!store.remove_failed_webhook(keys[2], &webhook_id("a")).await.unwrap());
     assert_eq!(store.failed_webhooks(None, 10).await.unwrap().len(), 4);
+}
+
+pub(super) async fn s14_webhooks_of_tasks_that_ended_are_found_oldest_first(store: &Arc<dyn Store>) {
+    written(store, with_webhook(birth("running"), "w")).await;
+    for (task, ended_at) in [("b", 30), ("a", 10), ("c", 20), ("later", 40)] {
+        let key = written(store, with_webhook(birth(task).ended(ended_at), "w")).await;
+        written(store, birth(&format!("{task}-without")).ended(ended_at)).await;
+        assert!(store.move_webhook(key, &webhook_id("w"), 1, WebhookCursor::after(0)).await.unwrap());
+    }
+    let done = written(store, with_webhook(birth("done").ended(5), "w")).await;
+    let finished = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(1) };
+    assert!(store.move_webhook(done, &webhook_id("w"), 1, finished).await.unwrap());
+    let overdue = async |before, limit| {
+        let found = store.overdue_webhooks(at(before), limit).await.unwrap();
+        found.iter().map(|open| open.task.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(overdue(40, 10).await, ["a", "c", "b"], "the bound is exclusive");
+    assert_eq!(overdue(40, 2).await, ["a", "c"]);
+    assert_eq!(overdue(10, 10).await, [""; 0]);
+    let of_a = store.overdue_webhooks(at(40), 1).await.unwrap();
+    assert_eq!(of_a, store.open_webhooks_of(of_a[0].key).await.unwrap());
 }
 
 /// Many processes want to deliver the same event.

@@ -246,6 +246,7 @@ pub(super) fn preference(settings: &Settings, card: &AgentCard) -> Result<Prefer
     // No card can list 0.1 beside newer versions, so the user's word is enough.
     let mut preference = Preference::default();
     preference.bindings = bindings;
+    preference.grpc_plaintext = settings.grpc_plaintext;
     if versions == [Generation::V0_1] {
         preference.assume = Some(Generation::V0_1);
         return Ok(preference);

@@ -42,10 +42,14 @@ pub(crate) fn failure(error: &baton_client::Error) -> CallError {
 
 fn agent_failure(error: &baton_client::AgentError) -> CallError {
     let status = error.http_status();
+    let answered = || match error.grpc_code() {
+        Some(code) => format!("the agent answered with gRPC status {code}"),
+        None => format!("the agent answered with HTTP {}", status.unwrap_or_default()),
+    };
     let message = match error.message() {
-        "" => format!("the agent answered with HTTP {}", status.unwrap_or_default()),
+        "" => answered(),
         message if error.code().is_none() && error.reason().is_none() => {
-            format!("the agent answered with HTTP {}: {message}", status.unwrap_or_default())
+            format!("{}: {message}", answered())
         }
         message => message.to_owned(),
     };
@@ -64,6 +68,6 @@ fn agent_failure(error: &baton_client::AgentError) -> CallError {
     } else {
         error.name().map_or(Code::Internal, |name| Code::Protocol(name.to_owned()))
     };
-    let binding_code = error.code().map(i64::from).or_else(|| status.map(i64::from));
+    let binding_code = error.code().or(error.grpc_code()).map(i64::from).or_else(|| status.map(i64::from));
     CallError { binding_code, is_answer: true, ..CallError::new(code, message) }
 }

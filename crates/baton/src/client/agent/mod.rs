@@ -6,6 +6,8 @@ mod encode;
 mod failure;
 mod list;
 
+use std::sync::Arc;
+
 use baton_client::{Builder, CardKeys, CardTrust, Client, Discovered, EventStream, Origin, Reference};
 use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, PushConfig, PushConfigId, TaskId};
@@ -176,7 +178,7 @@ impl Agent {
         Ok(Agent { client })
     }
 
-    pub(crate) fn card(&self) -> &AgentCard {
+    pub(crate) fn card(&self) -> Arc<AgentCard> {
         self.client.card()
     }
 
@@ -247,7 +249,7 @@ impl Agent {
     pub(crate) async fn extended_card(&self, call: &Call, keys: &CardKeys) -> Result<Found, CallError> {
         let declared = self.card().capabilities.extended_agent_card;
         self.needs(declared, "extended card", "ExtendedAgentCardNotConfiguredError")?;
-        check_for_card(&call.settings, self.card())?;
+        check_for_card(&call.settings, &self.card())?;
         let json = self.as_received(&Operation::GetExtendedCard).await?;
         let (generation, card) = card::read_any(&json).map_err(|error| {
             CallError::new(Code::CardInvalid, format!("the extended card cannot be read: {error}"))
@@ -278,7 +280,7 @@ impl Agent {
     }
 
     fn failure(&self, error: &baton_client::Error) -> CallError {
-        refusal(self.card(), error)
+        refusal(&self.card(), error)
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) task_id: Option<String>,
     /// Binding names as cards write them, in order of preference.
     pub(crate) transports: Vec<&'static str>,
+    /// No TLS over gRPC where the card's address does not tell.
+    pub(crate) grpc_plaintext: bool,
     pub(crate) version: Option<String>,
     pub(crate) bearer: Option<SecretString>,
     pub(crate) api_key: Option<SecretString>,
@@ -111,6 +113,7 @@ impl Settings {
                 values::list(text).map(values::binding).collect::<Result<Vec<_>, _>>()
             })?
             .concat(),
+            grpc_plaintext: switch(Key::GrpcPlaintext)?,
             version: text(Key::A2aVersion),
             bearer: secret(Key::Bearer),
             api_key: secret(Key::ApiKey),
@@ -263,6 +266,7 @@ fn warnings(settings: &Settings) -> Vec<String> {
     let decisive = [
         Key::AgentCard,
         Key::Insecure,
+        Key::GrpcPlaintext,
         Key::Transport,
         Key::Ca,
         Key::ClientCert,
@@ -272,6 +276,7 @@ fn warnings(settings: &Settings) -> Vec<String> {
     for key in decisive {
         if let Some((_, Source::LocalFile { path, found: true })) = layers.get(key)
             && (key != Key::Insecure || settings.insecure)
+            && (key != Key::GrpcPlaintext || settings.grpc_plaintext)
         {
             warnings.push(format!("{} comes from {}", key.flag(), path.display()));
         }

@@ -93,7 +93,7 @@ impl Held {
                 if first == Some(false)
                     && let Some(Ok(Life { trouble: Some(trouble), .. })) = held.lives.join_next().await
                 {
-                    return Err(trouble.failure(shared.workload.client.card()));
+                    return Err(trouble.failure(&shared.workload.client.card()));
                 }
             }
         }

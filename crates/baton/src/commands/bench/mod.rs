@@ -330,7 +330,7 @@ async fn measure(shared: &Arc<Shared>, plan: Plan) -> Result<Report, CallError> 
 async fn first_task(workload: &Workload) -> Result<Task, CallError> {
     let send = SendMessage { return_immediately: true, ..workload.fresh_message() };
     let reply = workload.client.call(Operated::SendMessage(send)).await;
-    match reply.map_err(|error| refusal(workload.client.card(), &error))? {
+    match reply.map_err(|error| refusal(&workload.client.card(), &error))? {
         Reply::SentTask(task) => Ok(task),
         _ => {
             let error = CallError::usage(
@@ -345,7 +345,7 @@ async fn first_task(workload: &Workload) -> Result<Task, CallError> {
 async fn warm_up(workload: &Workload, mix: &Mix, count: u64) -> Result<(), CallError> {
     for (_, operation) in (0..count).zip(mix.operations().collect::<Vec<_>>().into_iter().cycle()) {
         let performed = workload.perform(operation, Instant::now()).await;
-        performed.result.map_err(|trouble| trouble.failure(workload.client.card()))?;
+        performed.result.map_err(|trouble| trouble.failure(&workload.client.card()))?;
     }
     Ok(())
 }

@@ -32,10 +32,7 @@ pub(super) async fn connect(call: &Call, plan: &Plan, permitted: bool) -> Result
     // The card's other interfaces would be tried if the first cannot be reached; they may be anywhere, and a figure must
     // belong to one.
     let chosen = builder.with_card(found.clone()).map_err(|error| failure(&error))?.interface().clone();
-    found.card.interfaces.retain(|offered| {
-        offered.url == chosen.url()
-            || reqwest::Url::parse(&offered.url).is_ok_and(|url| url.as_str() == chosen.url())
-    });
+    found.card.interfaces.retain(|offered| offered.url == chosen.listed_url());
     if !permitted && !is_this_machine(&chosen).await {
         let host = host(&chosen).unwrap_or_else(|| chosen.url().to_owned());
         let error = CallError::usage(format!(

@@ -69,7 +69,10 @@ impl Trouble {
 
 fn of_answer(error: &AgentError) -> String {
     let status = error.http_status().filter(|status| *status >= 300).map(|status| format!("HTTP {status}"));
-    let code = || error.code().map(|code| format!("JSON-RPC {code}"));
+    let code = || {
+        let rpc = error.code().map(|code| format!("JSON-RPC {code}"));
+        rpc.or_else(|| error.grpc_code().map(|code| format!("gRPC {code}")))
+    };
     let name = error.name().or(error.reason()).map(str::to_owned).or_else(code);
     match (name, status) {
         (Some(name), Some(status)) => format!("{name} ({status})"),

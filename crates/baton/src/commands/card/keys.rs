@@ -7,6 +7,9 @@ use baton_protocol::signature::card::CardForm;
 
 use crate::client::error::CallError;
 
+/// Members that are named, of those that a signature does not cover.
+const MOST_NAMED: usize = 8;
+
 /// Adds the key sets in these files.
 pub(super) fn with_sets(mut keys: CardKeys, flag: &str, files: &[PathBuf]) -> Result<CardKeys, CallError> {
     for path in files {
@@ -47,10 +50,17 @@ fn wrong(flag: &str, path: &Path, error: &dyn std::fmt::Display) -> CallError {
 pub(super) fn signature_words(trust: &CardTrust) -> String {
     match trust {
         CardTrust::Absent => "absent".to_owned(),
-        CardTrust::Verified { key_id, algorithm, form } => {
-            let but = match form {
-                CardForm::V1 | CardForm::AsServed => "",
-                CardForm::WithoutEmpty => " (empty members are not covered)",
+        CardTrust::Verified { key_id, algorithm, form, uncovered } => {
+            let empty = (*form == CardForm::WithoutEmpty).then_some("empty members");
+            let named = empty.into_iter().chain(uncovered.iter().take(MOST_NAMED).map(String::as_str));
+            let mut named: Vec<_> = named.map(str::to_owned).collect();
+            if let Some(more) = uncovered.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+                named.push(format!("{more} more"));
+            }
+            let but = match &named[..] {
+                [] => String::new(),
+                [one] if empty.is_none() => format!(" ({one} is not covered)"),
+                several => format!(" ({} are not covered)", several.join(", ")),
             };
             format!("verified kid={key_id} alg={algorithm}{but}")
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use baton_client::{CardKeys, CardTrust};
+use baton_protocol::signature::card::CardForm;
 use serde_json::json;
 
 use super::keys::{signature_words, with_keys, with_servers, with_sets};
@@ -33,24 +34,30 @@ pub(crate) struct CardVerify {
     #[arg(long, value_name = "URL")]
     key_server: Vec<String>,
 
+    /// Let only signatures count that cover every member. One that leaves out what is empty, as two SDKs make it, does not.
+    #[arg(long)]
+    strict: bool,
+
     #[command(flatten)]
     options: Options,
 }
 
 pub(crate) async fn run(args: CardVerify) -> Result<(), Failure> {
-    let CardVerify { card, key, jwks, key_server, options } = args;
+    let CardVerify { card, key, jwks, key_server, strict, options } = args;
     let options = with_card(options, card);
-    client::run(&options, async |call| verify(call, &key, &jwks, &key_server).await).await
+    let keys = if strict { CardKeys::default().require_every_member() } else { CardKeys::default() };
+    client::run(&options, async |call| verify(call, keys.clone(), &key, &jwks, &key_server).await).await
 }
 
 async fn verify(
     call: &Call,
+    keys: CardKeys,
     key_files: &[PathBuf],
     sets: &[String],
     servers: &[String],
 ) -> Result<(), CallError> {
     let has_keys = !(key_files.is_empty() && sets.is_empty() && servers.is_empty());
-    let mut keys = with_servers(with_keys(CardKeys::default(), "--key", key_files)?, servers)?;
+    let mut keys = with_servers(with_keys(keys, "--key", key_files)?, servers)?;
     for set in sets {
         keys = match set.starts_with("http://") || set.starts_with("https://") {
             true => {
@@ -93,8 +100,15 @@ async fn verify(
 
 fn as_json(trust: &CardTrust) -> String {
     match trust {
-        CardTrust::Verified { key_id, algorithm, .. } => {
-            json!({"signature": "verified", "keyId": key_id, "algorithm": algorithm}).to_string()
+        CardTrust::Verified { key_id, algorithm, form, uncovered } => {
+            let mut found = json!({"signature": "verified", "keyId": key_id, "algorithm": algorithm});
+            if *form == CardForm::WithoutEmpty {
+                found["emptyMembersCovered"] = false.into();
+            }
+            if !uncovered.is_empty() {
+                found["uncovered"] = json!(uncovered);
+            }
+            found.to_string()
         }
         CardTrust::Absent | CardTrust::Unverifiable { .. } => "{}".to_owned(),
     }

@@ -24,6 +24,7 @@ Examples:
   baton send -a agents.example.net \"Bus from A to B\"
   baton send http://127.0.0.1:3000 \"hello\" --stream
   baton send --task-id T \"tomorrow\"                       answer a question of the agent
+  baton send --reference-task T \"the same, shorter\"       begin a task that refers to another
   baton send --file report.pdf --text \"Summarise this\"
   baton send --async \"take your time\" -o json
   baton send --async \"take your time\" --push-url https://hooks.example.net/in
@@ -34,6 +35,10 @@ Examples:
 pub(crate) struct SendArgs {
     #[command(flatten)]
     parts: Parts,
+
+    /// A task that the message refers to, without going on with it. Repeatable.
+    #[arg(long, value_name = "ID", help_heading = "Agent")]
+    reference_task: Vec<String>,
 
     #[command(flatten)]
     webhook: Webhook,
@@ -55,7 +60,7 @@ struct Webhook {
 }
 
 pub(crate) async fn run(args: SendArgs, leading: Option<String>) -> Result<(), Failure> {
-    let SendArgs { mut parts, webhook, mut options } = args;
+    let SendArgs { mut parts, reference_task, webhook, mut options } = args;
     // An address alone, with an agent that is configured, is the message.
     if let Some(address) = leading.filter(|_| parts.is_empty())
         && configured_agent()
@@ -63,7 +68,7 @@ pub(crate) async fn run(args: SendArgs, leading: Option<String>) -> Result<(), F
         options.agent_card = None;
         parts = Parts::of_text(&address);
     }
-    client::run(&options, async |call| send(call, parts, webhook).await).await
+    client::run(&options, async |call| send(call, parts, reference_task, webhook).await).await
 }
 
 /// Whether a variable or a file names an agent.
@@ -73,8 +78,11 @@ fn configured_agent() -> bool {
     layers.is_ok_and(|layers| layers.get(Key::AgentCard).is_some_and(|(_, source)| source != Source::BuiltIn))
 }
 
-async fn send(call: &Call, parts: Parts, webhook: Webhook) -> Result<(), CallError> {
+async fn send(call: &Call, parts: Parts, references: Vec<String>, webhook: Webhook) -> Result<(), CallError> {
     let mut message = message(call, parts)?;
+    let references = references.iter().map(|id| TaskId::parse(id)).collect::<Result<_, _>>();
+    message.message.reference_task_ids =
+        references.map_err(|error| CallError::usage(format!("--reference-task {error}")))?;
     let agent = Agent::connect(call).await?;
     if let Some(url) = webhook.push_url {
         agent.needs_push()?;

@@ -20,8 +20,10 @@ pub(super) struct Webhooks {
 impl Webhooks {
     pub(super) fn of(loaded: &Loaded, addresses: &[SocketAddr]) -> Self {
         let Loaded { config, agents, listening, .. } = loaded;
+        // Whoever gives it other names than those of this machine has something in front of it that others can call.
         let is_local = addresses.iter().all(|address| address.ip().is_loopback())
             && config.trusted_proxies.is_empty()
+            && config.allowed_hosts.is_empty()
             && config.public_url.is_none();
         let is_amplifier = !is_local && listening.has_anonymous_callers();
         let is_for_trying = is_local && agents.iter().all(AgentPlan::is_demo);

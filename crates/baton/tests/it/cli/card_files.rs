@@ -90,6 +90,33 @@ fn p09_lint_says_what_is_wrong_with_a_card() {
             "supportedInterfaces[0].url: expected an https:// address",
         ),
         (with(&|card| card["password"] = json!("s3cret")), "password: expected no secrets"),
+        (
+            with(&|card| card["supportedInterfaces"][0]["url"] = json!("https://me:s3cret@agent.example/")),
+            "supportedInterfaces[0].url: expected no secrets",
+        ),
+        (
+            with(&|card| card["supportedInterfaces"][0]["url"] = json!("http://agent.example/?access_token=s3cret")),
+            "supportedInterfaces[0].url: expected no secrets",
+        ),
+        (
+            with(&|card| card["description"] = json!("-----BEGIN PRIVATE KEY-----\ns3cret")),
+            "description: expected no secrets",
+        ),
+        (
+            with(&|card| card["securitySchemes"] = json!({"o": {"oauth2SecurityScheme": {"flows": {"clientCredentials": {
+                "tokenUrl": "http://t.example/", "scopes": {}}}}}})),
+            "tokenUrl: expected an https:// address",
+        ),
+        (
+            with(&|card| card["supportedInterfaces"][0] = json!({
+                "url": "agent.example:99999", "protocolBinding": "GRPC", "protocolVersion": "1.0"})),
+            "supportedInterfaces[0].url: expected host:port",
+        ),
+        (
+            with(&|card| card["supportedInterfaces"][0]["protocolVersion"] = json!("banana")),
+            "supportedInterfaces[0].protocolVersion: expected",
+        ),
+        (with(&|card| card["name"] = json!("\u{1b}[31mred")), "name: expected no control characters"),
         (with(&|card| card["signatures"] = json!([{"protected": "e30", "signature": "AA"}])), "signatures[0].protected.alg"),
         (good.to_string().replacen('{', r#"{"name":"other","#, 1), "duplicate key"),
         (
@@ -161,6 +188,82 @@ fn p09_a_card_is_signed_and_verified_with_its_key_and_no_other() {
         let said = user.run(&[&["card", "sign"], args].concat()).failed(code);
         assert!(said.err.contains(words) && !said.err.contains("MIGH"), "{args:?}: {said:?}");
     }
+}
+
+/// As two SDKs sign: without what is empty.
+#[test]
+fn p09_a_signature_that_leaves_something_out_does_not_count_if_all_has_to_be_covered() {
+    let user = user();
+    write(&user, "new.json", &user.run(&["card", "new"]).ok().out);
+    changed(&user, "new.json", |card| card["skills"][0]["tags"] = json!([]));
+    let signed = user.run(&["card", "sign", "new.json", "--key", "ec.pem"]).ok();
+    write(&user, "signed.json", &signed.out);
+    let strict = ["card", "verify", "signed.json", "--key", "ec.pub", "--strict"];
+    user.run(&strict).ok();
+    let card = signed.json();
+    let [_, lesser] = &card["signatures"].as_array().unwrap()[..] else { panic!("{signed:?}") };
+    changed(&user, "signed.json", |card| card["signatures"] = json!([lesser]));
+    let said = user.run(&strict[..strict.len() - 1]).ok();
+    assert!(said.field("Signature").ends_with("(empty members are not covered)"), "{said:?}");
+    let said = user.run(&strict).failed(1);
+    assert!(said.err.contains("does not cover what is empty"), "{said:?}");
+}
+
+/// What can be added, dropped or renamed without a trace on the weaker of two signatures is noticed by the other one.
+#[test]
+fn p09_the_weaker_of_two_signatures_does_not_outvote_the_other() {
+    let user = user();
+    write(&user, "new.json", &user.run(&["card", "new"]).ok().out);
+    changed(&user, "new.json", |card| {
+        card["securitySchemes"] = json!({
+            "bearer": {"httpAuthSecurityScheme": {"scheme": "bearer"}}, "mtls": {"mtlsSecurityScheme": {}}});
+        card["securityRequirements"] = json!([{"schemes": {"bearer": {}}}]);
+    });
+    let signed = user.run(&["card", "sign", "new.json", "--key", "ec.pem"]).ok();
+    assert_eq!(signed.json()["signatures"].as_array().unwrap().len(), 2, "{signed:?}");
+    let verify = |change: &dyn Fn(&mut Value)| {
+        write(&user, "signed.json", &signed.out);
+        changed(&user, "signed.json", change);
+        user.run(&["card", "verify", "signed.json", "--key", "ec.pub"])
+    };
+    assert_eq!(verify(&|_| {}).ok().field("Signature").matches("covered").count(), 0);
+    let tampered: [&dyn Fn(&mut Value); 6] = [
+        &|card| drop(card["securitySchemes"].as_object_mut().unwrap().remove("mtls")),
+        &|card| {
+            let schemes = card["securitySchemes"].as_object_mut().unwrap();
+            let scheme = schemes.remove("mtls").unwrap();
+            schemes.insert("other".to_owned(), scheme);
+        },
+        &|card| drop(card.as_object_mut().unwrap().remove("securityRequirements")),
+        &|card| card["securityRequirements"] = json!([]),
+        &|card| card["securityRequirements"] = json!([{"schemes": {}}]),
+        &|card| card["securityRequirements"] = json!([{"schemes": {"mtls": {}}}]),
+    ];
+    for (at, change) in tampered.into_iter().enumerate() {
+        let said = verify(change).failed(1);
+        assert!(said.err.contains("another with the same key is wrong"), "{at}: {said:?}");
+    }
+}
+
+/// A signature of 1.0 leaves open what only readers of 0.3 use.
+#[test]
+fn p09_members_that_a_signature_does_not_cover_are_named() {
+    let user = user();
+    signed(&user, "signed.json", &["--key", "ec.pem", "--key-id", "mine"]);
+    let verify =
+        |more: &[&str]| user.run(&[&["card", "verify", "signed.json", "--key", "ec.pub"][..], more].concat());
+    verify(&["--strict"]).ok();
+    changed(&user, "signed.json", |card| card["url"] = json!("http://evil.example/"));
+    let words = "verified kid=mine alg=ES256";
+    assert_eq!(verify(&[]).ok().field("Signature"), format!("{words} (url is not covered)"));
+    changed(&user, "signed.json", |card| card["security"] = json!([{}]));
+    assert_eq!(verify(&[]).ok().field("Signature"), format!("{words} (security, url are not covered)"));
+    let said = verify(&["-o", "json"]).ok();
+    assert_eq!(said.json()["uncovered"], json!(["security", "url"]));
+    let said = verify(&["--strict"]).failed(1);
+    assert!(said.err.contains("does not cover security, url"), "{said:?}");
+    changed(&user, "signed.json", |card| (0..20).for_each(|at| card[format!("z{at:02}")] = json!(at)));
+    assert!(verify(&[]).ok().field("Signature").ends_with("z05, 14 more are not covered)"));
 }
 
 #[test]

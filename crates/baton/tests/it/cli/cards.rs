@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::scripted::{Answer, Scripted, both_bindings, card, task};
+use super::scripted::{Answer, Scripted, all_bindings, both_bindings, card, task};
 use super::{Said, User};
 use crate::served::Served;
 
@@ -98,9 +98,11 @@ fn every_call(user: &User, agent: &Scripted, flags: &[&str]) {
 fn has_everything(tenant: Option<&'static str>) -> Scripted {
     Scripted::start(
         move |url| {
-            let mut interfaces = both_bindings(url);
-            if let Some(tenant) = tenant {
-                (interfaces[0]["tenant"], interfaces[1]["tenant"]) = (tenant.into(), tenant.into());
+            let mut interfaces = all_bindings(url);
+            for interface in interfaces.as_array_mut().unwrap() {
+                if let Some(tenant) = tenant {
+                    interface["tenant"] = tenant.into();
+                }
             }
             let capabilities =
                 json!({"streaming": true, "pushNotifications": true, "extendedAgentCard": true});
@@ -139,7 +141,7 @@ fn has_everything(tenant: Option<&'static str>) -> Scripted {
 fn p09_cli_tx_003_ver_001_tenant_and_version_are_in_every_request() {
     let user = User::new();
     for tenant in [Some("acme"), None] {
-        for binding in ["jsonrpc", "rest"] {
+        for binding in ["jsonrpc", "rest", "grpc"] {
             let agent = has_everything(tenant);
             every_call(&user, &agent, &["--transport", binding]);
             let calls = agent.calls();
@@ -151,6 +153,7 @@ fn p09_cli_tx_003_ver_001_tenant_and_version_are_in_every_request() {
                     ("jsonrpc", Some(tenant)) => {
                         assert_eq!(call.body["params"]["tenant"], tenant, "{call:?}")
                     }
+                    ("grpc", Some(tenant)) => assert_eq!(call.body["tenant"], tenant, "{call:?}"),
                     ("jsonrpc", None) => assert_eq!(call.body["params"].get("tenant"), None, "{call:?}"),
                     (_, Some(tenant)) => {
                         assert!(call.target.starts_with(&format!("/rest/{tenant}/")), "{call:?}")

@@ -81,7 +81,7 @@ fn p09_cli_auth_001_svc_param_is_not_described_as_a_credential() {
     let (_, credentials) = help.split_once("Credentials and TLS:\n").unwrap();
     let (credentials, _) = credentials.split_once("\n\n").unwrap();
     assert!(!credentials.contains("--svc-param"), "{credentials}");
-    assert!(help.contains("--svc-param <NAME:VALUE>  A header of every request to the agent."), "{help}");
+    assert!(help.contains("--svc-param <NAME:VALUE>   A header of every request to the agent."), "{help}");
 }
 
 #[test]

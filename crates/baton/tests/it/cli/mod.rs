@@ -19,6 +19,8 @@ mod errors;
 mod escapes;
 /// What agents send is printed as it came.
 mod fidelity;
+/// gRPC: the commands by it, and where TLS is spoken.
+mod grpc;
 /// The help, completions, the skill and the demo server.
 mod help;
 /// Hostile servers: every command ends, with the right error, and with bounded memory.

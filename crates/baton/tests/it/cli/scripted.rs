@@ -12,7 +12,15 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use baton_protocol::error::TABLE;
+use baton_protocol::operation::Operation;
+use baton_protocol::wire::dialect::Dialect;
+use baton_protocol::wire::pb::Package;
+use baton_protocol::wire::pb::framing::{Deframer, framed};
 use futures_util::{StreamExt as _, stream};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 /// A request as it came.
@@ -22,7 +30,7 @@ pub(super) struct Heard {
     /// Path and query.
     pub(super) target: String,
     pub(super) headers: HeaderMap,
-    /// Null if it is not JSON.
+    /// Null if it is not JSON. Of gRPC, the JSON that the message stands for.
     pub(super) body: Value,
     pub(super) text: String,
     pub(super) at: Instant,
@@ -33,6 +41,14 @@ pub(super) struct Heard {
 impl Heard {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub(super) fn is_grpc(&self) -> bool {
+        self.called().is_some()
+    }
+
+    fn called(&self) -> Option<(Package, Operation)> {
+        Package::of_path(&self.target)
     }
 
     /// The method of JSON-RPC.
@@ -47,6 +63,8 @@ pub(super) enum Answer {
     Result(Value),
     /// The error of a JSON-RPC call.
     Error(i32, &'static str),
+    /// The error of a call by gRPC: its reason, its message.
+    Refused(&'static str, &'static str),
     /// A stream that ends properly.
     Events(Vec<Value>),
     /// The same, with ids.
@@ -88,11 +106,15 @@ impl Scripted {
             async move {
                 let (parts, body) = request.into_parts();
                 let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+                let body = match Package::of_path(parts.uri.path()) {
+                    Some(called) => said(called, &bytes),
+                    None => serde_json::from_slice(&bytes).unwrap_or_default(),
+                };
                 let heard = Heard {
-                    target: parts.uri.to_string(),
+                    target: parts.uri.path_and_query().unwrap().to_string(),
                     method: parts.method,
                     headers: parts.headers,
-                    body: serde_json::from_slice(&bytes).unwrap_or_default(),
+                    body,
                     text: String::from_utf8_lossy(&bytes).into_owned(),
                     at: Instant::now(),
                     from,
@@ -139,7 +161,49 @@ impl Scripted {
     }
 }
 
+/// The JSON of a message.
+fn said((package, operation): (Package, Operation), body: &[u8]) -> Value {
+    let mut deframer = Deframer::new(1 << 20);
+    deframer.feed(body);
+    let call = package.decode_call(operation, deframer.next().unwrap().expect("a message")).unwrap();
+    let mut json = Vec::new();
+    Dialect::in_http_json(package.generation()).write_call(&mut json, call.tenant.as_deref(), &call.call);
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// The same answers over gRPC.
+fn respond_by_grpc((package, operation): (Package, Operation), answer: Answer) -> Response {
+    let dialect = Dialect::in_http_json(package.generation());
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", "0".parse().unwrap());
+    let body = match answer {
+        Answer::Result(result) => {
+            let reply = dialect.read_reply(operation, &result.to_string()).unwrap().value;
+            framed(&package.write_reply(&reply).unwrap())
+        }
+        Answer::Events(events) => {
+            let item = |event: Value| dialect.read_stream_item(&event.to_string()).unwrap().value;
+            let frame = |event| framed(&package.write_stream_update(&item(event))).to_vec();
+            events.into_iter().flat_map(frame).collect::<Vec<u8>>().into()
+        }
+        Answer::Refused(reason, message) => {
+            let row = TABLE.iter().find(|row| row.reason == reason).unwrap();
+            let status = package.status(&baton_protocol::Error::new(row.kind, message));
+            trailers.insert("grpc-status", status.code.to_string().parse().unwrap());
+            trailers.insert("grpc-message", status.message.parse().unwrap());
+            trailers.insert("grpc-status-details-bin", STANDARD.encode(&status.details).parse().unwrap());
+            Bytes::new()
+        }
+        _ => unreachable!("no answer of gRPC"),
+    };
+    let body = Body::new(Body::from(body).with_trailers(async move { Some(Ok(trailers)) }));
+    ([(CONTENT_TYPE, "application/grpc")], body).into_response()
+}
+
 fn respond(heard: &Heard, answer: Answer) -> Response {
+    if let Some(called) = heard.called() {
+        return respond_by_grpc(called, answer);
+    }
     let envelope = |result: Value| match heard.body["jsonrpc"].is_string() {
         true => json!({"jsonrpc": "2.0", "id": heard.body["id"], "result": result}),
         false => result,
@@ -171,6 +235,7 @@ fn respond(heard: &Heard, answer: Answer) -> Response {
             ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
         }
         Answer::Late(..) => unreachable!("the wait is over"),
+        Answer::Refused(..) => unreachable!("an answer of gRPC"),
         Answer::Cut(events) => {
             let frames = events.into_iter().map(|event| Ok(Bytes::from(frame(event)))).collect::<Vec<_>>();
             let broken = async {
@@ -215,6 +280,15 @@ pub(super) fn card(url: &str, more: Value) -> Value {
 pub(super) fn both_bindings(url: &str) -> Value {
     let interface = |binding: &str, path: &str| json!({"url": format!("{url}{path}"), "protocolBinding": binding, "protocolVersion": "1.0"});
     json!([interface("JSONRPC", "/rpc"), interface("HTTP+JSON", "/rest")])
+}
+
+/// Interfaces of every binding, JSON-RPC first.
+pub(super) fn all_bindings(url: &str) -> Value {
+    let mut all = both_bindings(url);
+    let grpc =
+        json!({"url": url.strip_prefix("http://"), "protocolBinding": "GRPC", "protocolVersion": "1.0"});
+    all.as_array_mut().unwrap().push(grpc);
+    all
 }
 
 /// An agent with one answer to everything.

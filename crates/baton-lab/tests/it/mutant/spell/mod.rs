@@ -16,7 +16,7 @@ use super::fault::Place;
 pub(super) fn params(place: &Place, operation: Operation, params: Value) -> Value {
     match (place.generation, place.binding) {
         (Generation::V1, _) => params,
-        (Generation::V0_3, Binding::Rest) => v0_3_rest::params(operation, params),
+        (Generation::V0_3, Binding::Rest | Binding::Grpc) => v0_3_rest::params(operation, params),
         (Generation::V0_3, _) => v0_3::params(operation, params),
         (Generation::V0_1, _) => v0_1::params(operation, params),
     }
@@ -26,11 +26,16 @@ pub(super) fn params(place: &Place, operation: Operation, params: Value) -> Valu
 pub(super) fn reply(place: &Place, root: Value) -> Value {
     let operation = place.operation.unwrap_or(Operation::GetTask);
     if operation == Operation::GetExtendedAgentCard {
+        // In the `.proto` of 0.3 this member has the form that 1.0 has under another name.
+        let mut root = root;
+        if (place.generation, place.binding) == (Generation::V0_3, Binding::Grpc) {
+            with(Some(&mut root), |card| rename(card, "securityRequirements", "security"));
+        }
         return root;
     }
     match (place.generation, place.binding) {
         (Generation::V1, _) => root,
-        (Generation::V0_3, Binding::Rest) => v0_3_rest::reply(operation, &root),
+        (Generation::V0_3, Binding::Rest | Binding::Grpc) => v0_3_rest::reply(operation, &root),
         (Generation::V0_3, _) => v0_3::reply(operation, &root),
         (Generation::V0_1, _) => v0_1::reply(operation, &root),
     }
@@ -39,7 +44,7 @@ pub(super) fn reply(place: &Place, root: Value) -> Value {
 pub(super) fn event(place: &Place, event: &Value) -> Value {
     match (place.generation, place.binding) {
         (Generation::V1, _) => event.clone(),
-        (Generation::V0_3, Binding::Rest) => v0_3_rest::event(event),
+        (Generation::V0_3, Binding::Rest | Binding::Grpc) => v0_3_rest::event(event),
         (Generation::V0_3, _) => v0_3::event(event),
         (Generation::V0_1, _) => v0_1::event(event),
     }

@@ -92,7 +92,7 @@ async fn a_first_message_is_in_its_tasks_row_and_outlives_it() {
     let mut again = append("other", 0, TaskState::Completed);
     again.message = Some(message.clone());
     for purged in [0, 1] {
-        assert_eq!(store.purge_ended(time(5 * purged), time(5 * purged), 10).await.unwrap(), purged as u64);
+        assert_eq!(store.purge_ended(time(5 * purged), 10).await.unwrap(), purged as u64);
         assert_eq!(count(&store, "SELECT count(*) FROM message_record").await, purged);
         assert_eq!(
             store.message(&scope, &message.message_id, &message.hash).await.unwrap().as_ref(),
@@ -138,7 +138,7 @@ async fn s12_an_open_task_does_not_write_its_owners_row() {
     store.append(&scope, end).await.unwrap();
     assert_eq!(count(&store, counted).await, bytes.cast_signed());
     assert_eq!(store.owner_usage("o").await.unwrap(), OwnerUsage { tasks: 1, bytes });
-    assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
     assert_eq!(count(&store, "SELECT count(*) FROM owner_usage").await, 0);
 }
 
@@ -158,7 +158,7 @@ async fn keys_do_not_come_back_after_a_purge_and_a_restart() {
         };
         assert!(key > last, "{task}: {key:?} after {last:?}");
         last = key;
-        assert_eq!(open_store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
+        assert_eq!(open_store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
     }
 }
 
@@ -194,7 +194,7 @@ async fn s12_a_scope_is_removed_only_if_it_is_empty_at_the_end_of_the_commit() {
     let scope = scope("o");
     store.append(&scope, append("t", 0, TaskState::Completed)).await.unwrap();
     let held = HeldWriter::new(&store);
-    let mut purge = Box::pin(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10));
+    let mut purge = Box::pin(store.purge_ended(Timestamp::MAX, 10));
     enqueue(purge.as_mut());
     let mut send = Box::pin(store.append(&scope, append("u", 0, TaskState::Completed)));
     enqueue(send.as_mut());
@@ -218,7 +218,7 @@ async fn s12_the_number_of_a_removed_scope_is_not_given_to_another() {
         let number = count(&store, "SELECT max(id) FROM scope").await;
         assert!(number > last, "{owner}: {number} after {last}");
         last = number;
-        assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
+        assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
         assert_eq!(count(&store, "SELECT count(*) FROM scope").await, 0);
     }
 }

@@ -1,12 +1,19 @@
 //! `baton serve config check`: reports everything that `serve` would refuse, without opening anything.
 
+#[cfg(unix)]
+use crate::admin;
 use crate::args::Settings;
-use crate::config::{self, AgentPlan, Loaded};
+use crate::config::{self, AgentPlan, Loaded, Problem};
 use crate::exit::Failure;
 
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let wrong = |problems: config::Problems| Failure::usage(problems.to_string());
     let loaded = settings.into_inputs().load().await.map_err(wrong)?;
+    #[cfg(unix)]
+    if let Some(reason) = admin::refused_socket(&loaded.config) {
+        let place = loaded.config.admin.socket.source().clone();
+        return Err(Failure::usage(Problem::new(place, "admin.socket", reason).to_string()));
+    }
     super::warn(&loaded.warnings);
     super::print(&verdict(&loaded))
 }

@@ -25,8 +25,9 @@ pub(crate) struct Live {
 #[cfg(not(test))]
 pub(crate) type Check = (&'static str, fn(&Live));
 
-/// The bindings of every agent.
-pub(crate) const TRANSPORTS: [&str; 2] = ["jsonrpc", "rest"];
+/// Every binding, and its name on cards.
+pub(crate) const TRANSPORTS: [(&str, &str); 3] =
+    [("jsonrpc", "JSONRPC"), ("rest", "HTTP+JSON"), ("grpc", "GRPC")];
 
 const COMPLETED: &str = "TASK_STATE_COMPLETED";
 const CANCELED: &str = "TASK_STATE_CANCELED";
@@ -66,7 +67,21 @@ impl Live {
 
     /// The binding's name on cards.
     fn binding(&self) -> &'static str {
-        if self.transport == "rest" { "HTTP+JSON" } else { "JSONRPC" }
+        TRANSPORTS.iter().find(|(name, _)| *name == self.transport).unwrap().1
+    }
+
+    /// The bindings of this agent.
+    pub(crate) fn offered(&self) -> Vec<&'static str> {
+        let card = self.run(&["card", "get", "-o", "json"]).ok().json();
+        let interfaces = card["supportedInterfaces"].as_array().unwrap();
+        let is_offered = |on_card: &str| {
+            let fits = |it: &&serde_json::Value| {
+                it["protocolBinding"] == on_card
+                    && it["protocolVersion"].as_str().is_some_and(|it| it.starts_with("1."))
+            };
+            interfaces.iter().any(|it| fits(&it))
+        };
+        TRANSPORTS.iter().filter(|(_, on_card)| is_offered(on_card)).map(|(name, _)| *name).collect()
     }
 }
 
@@ -81,8 +96,8 @@ macro_rules! checks {
             $(
                 #[test]
                 fn $name() {
-                    let served = crate::served::Served::start();
-                    for transport in super::TRANSPORTS {
+                    let served = crate::served::Served::with_grpc();
+                    for (transport, _) in super::TRANSPORTS {
                         super::$module::$name(&super::Live::new(&served.url, None, transport));
                     }
                 }
@@ -95,7 +110,7 @@ checks! {
     cards::p09_cli_card_get_001_a_card_is_found_by_host_address_or_file_and_used,
     cards::p09_cli_card_get_002_a_card_is_valid_or_its_problems_are_named,
     cards::p09_cli_tx_001_002_the_card_s_order_unless_a_binding_is_preferred,
-    cards::p09_cli_tx_004_both_bindings_show_the_same,
+    cards::p09_cli_tx_004_all_bindings_show_the_same,
     cards::p09_cli_ver_001_the_version_is_in_every_request,
     sending::p09_cli_send_001_a_message_opens_an_interaction,
     sending::p09_cli_send_002_waits_by_default_and_leaves_at_once_with_async,

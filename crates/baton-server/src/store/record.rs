@@ -21,9 +21,10 @@
 //!
 //! A snapshot is three lines: `1 <version> <attempts>`, data of the log that is not part of the task, the task.
 //!
-//! Credentials are in `credential`, webhooks in `webhook`.
+//! Credentials are in `credential`, webhooks in `webhook`, the details in `details`.
 
 mod credential;
+mod details;
 mod webhook;
 
 use std::borrow::Cow;
@@ -32,8 +33,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ActiveExtension, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message,
-    SendDetails, TaskId, TaskState, Timestamp, TraceContext, Transition,
+    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, SendDetails,
+    TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, stored};
@@ -46,6 +47,8 @@ use super::StoreError;
 
 pub use credential::{IssuedKey, StoredCredential};
 pub use webhook::WebhookRecord;
+
+use details::{read_details, write_details};
 
 const FORMAT: &str = "1";
 
@@ -326,73 +329,6 @@ struct AttemptJson<'a> {
     attempt: u32,
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
     skill: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DetailsJson<'a> {
-    #[serde(default)]
-    accepted_output_modes: Vec<String>,
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    extensions: Vec<ExtensionJson<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ExtensionJson<'a> {
-    uri: String,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-}
-
-/// Details that say nothing are not written.
-fn write_details(out: &mut Vec<u8>, details: &SendDetails) {
-    let mut before = b'{';
-    if !details.accepted_output_modes.is_empty() {
-        out.extend_from_slice(b"{\"acceptedOutputModes\":");
-        push_json(out, &details.accepted_output_modes);
-        before = b',';
-    }
-    if let Some(metadata) = &details.metadata {
-        out.push(before);
-        out.extend_from_slice(b"\"metadata\":");
-        out.extend_from_slice(metadata.as_str().as_bytes());
-        before = b',';
-    }
-    for (at, extension) in details.extensions.iter().enumerate() {
-        if at == 0 {
-            out.push(before);
-            out.extend_from_slice(b"\"extensions\":[");
-        } else {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"uri\":");
-        push_json(out, &extension.uri);
-        if let Some(params) = &extension.params {
-            out.extend_from_slice(b",\"params\":");
-            out.extend_from_slice(params.as_str().as_bytes());
-        }
-        out.push(b'}');
-    }
-    if !details.extensions.is_empty() {
-        out.push(b']');
-    }
-    out.push(b'}');
-}
-
-fn read_details(json: &str) -> Result<SendDetails, String> {
-    let details: DetailsJson<'_> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    let object = |raw: Option<&RawValue>| {
-        let object = raw.map(|raw| JsonObject::parse(raw.get())).transpose();
-        object.map_err(|error| error.to_string())
-    };
-    let extensions = details.extensions.into_iter().map(|ExtensionJson { uri, params }| {
-        let params = object(params)?;
-        Ok::<_, String>(ActiveExtension { uri, params })
-    });
-    let (metadata, extensions) = (object(details.metadata)?, extensions.collect::<Result<_, _>>()?);
-    Ok(SendDetails { accepted_output_modes: details.accepted_output_modes, metadata, extensions })
 }
 
 #[derive(Deserialize)]

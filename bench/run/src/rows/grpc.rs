@@ -36,7 +36,7 @@ pub const SEND: Row = Row {
     id: "grpc-send",
     work: "SendMessage over gRPC, server CPU per call, 4 connections with 8 calls at once on each",
     remark: "The control is a service as tonic generates it: it decodes the request, and encodes the message that Baton \
-             answered with. Instructions are those of the row `guarded`.",
+             answered with. Instructions are counted as in the row `guarded`, in full runs.",
     rounds: (1, 5),
     subjects: SUBJECTS,
     measure: |point| unary(point, grpc::SEND, grpc::SENT),
@@ -90,8 +90,7 @@ fn unary(point: &Point<'_>, method: Method<'static>, ends: Ends<'static>) -> Res
     let load = measured(point, &server, |stop| channels.closed(&mut calls, ends, stop))?;
     drop(server);
     let mut points = load.points();
-    let counts = (2000, point.bench.pick(6000, 12_000));
-    points.extend(instructions(point, &recorded, method, ends, counts)?);
+    points.extend(instructions(point, &recorded, method, ends, (2000, 12_000))?);
     Ok(points)
 }
 
@@ -107,7 +106,7 @@ fn burst(point: &Point<'_>) -> Result<Points, String> {
     let mut points =
         vec![("cpu", load.cpu / 1000.0), ("wall", load.outcome.elapsed.as_secs_f64() * 1000.0 / streams)];
     points.extend(load.outcome.first_events.percentile(0.5).map(|value| ("first", value)));
-    points.extend(instructions(point, &recorded, grpc::STREAM, ends, (10, point.bench.pick(30, 60)))?);
+    points.extend(instructions(point, &recorded, grpc::STREAM, ends, (10, 60))?);
     Ok(points)
 }
 
@@ -120,7 +119,7 @@ fn calls(server: &Server, method: Method<'_>) -> Result<bench_load::Calls, Strin
     }
 }
 
-/// Counted by valgrind in the first round, for Baton and the control: the difference between many calls and few.
+/// Counted by valgrind in the first round of a full run, for Baton and the control: the difference between many calls and few.
 fn instructions(
     point: &Point<'_>,
     recorded: &[(&'static str, PathBuf)],
@@ -128,7 +127,7 @@ fn instructions(
     ends: Ends<'static>,
     (few, many): (u64, u64),
 ) -> Result<Option<(&'static str, f64)>, String> {
-    if point.round > 0 || point.subject.kind == Kind::Peer {
+    if point.bench.quick || point.round > 0 || point.subject.kind == Kind::Peer {
         return Ok(None);
     }
     let total = |count| -> Result<u64, String> {

@@ -312,7 +312,10 @@ impl Registry {
         }
         let webhook = match after {
             Some(After::Removed) => return self.drop_entry(&mut state, key, id, false),
-            Some(After::Replaced(webhook)) => webhook,
+            Some(After::Replaced(webhook)) => {
+                entry.failure = None;
+                webhook
+            }
             None => webhook,
         };
         if webhook.cursor.state != WebhookState::Open {

@@ -123,9 +123,7 @@ impl<'a> Session<'a> {
                 }
             };
             // It may have been removed or replaced while it waited for its host, or during the last call.
-            if !self.is_current() {
-                return Err(Lost);
-            }
+            self.check_current()?;
             reached(Point::PushCalling);
             let outcome = self.shared.call(&self.job, &webhook, &notification).await;
             reached(Point::PushAnswered);
@@ -136,8 +134,13 @@ impl<'a> Session<'a> {
         self.finish().await
     }
 
-    fn is_current(&self) -> bool {
-        self.shared.registry.is_current(self.job.key, &self.job.webhook.id)
+    /// What is written is for the webhook that was called. The store alone cannot tell it from one that was removed and
+    /// created again: both begin with the first revision.
+    fn check_current(&self) -> Result<(), Lost> {
+        match self.shared.registry.is_current(self.job.key, &self.job.webhook.id) {
+            true => Ok(()),
+            false => Err(Lost),
+        }
     }
 
     /// The log no longer has the events after the cursor: the next delivery is the task as it is now. Answers whether there
@@ -229,9 +232,7 @@ impl<'a> Session<'a> {
     /// The webhook is not called again; the cursor's state says why.
     async fn give_up(&mut self, policy: Policy, attempt: u32, outcome: &Outcome) -> Result<(), Lost> {
         // The end of the old one is not the end of the one that has replaced it.
-        if !self.is_current() {
-            return Err(Lost);
-        }
+        self.check_current()?;
         let shared = self.shared;
         if self.cursor.state == WebhookState::Disabled {
             shared.telemetry.webhook_called(WebhookCall::Gone);
@@ -255,6 +256,7 @@ impl<'a> Session<'a> {
 
     async fn set_aside(&mut self, reason: &str) -> Result<(), Lost> {
         self.stored_last().await?;
+        self.check_current()?;
         let revision = self.stored.revision;
         let moved = self.shared.set_aside(&self.job, revision, self.cursor, reason).await;
         self.stored_or_open(moved)
@@ -262,6 +264,7 @@ impl<'a> Session<'a> {
 
     async fn remove(&mut self) -> Result<(), Lost> {
         self.stored_last().await?;
+        self.check_current()?;
         let (Job { scope, task, webhook, .. }, revision) = (&self.job, self.stored.revision);
         let removed = self.shared.store.remove_webhook(scope, task, &webhook.id, Some(revision)).await;
         self.stored_or_open(removed)
@@ -273,6 +276,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         self.stored_last().await?;
+        self.check_current()?;
         let (shared, key, id) = (Arc::clone(self.shared), self.job.key, self.job.webhook.id.clone());
         let (cursor, revision) = (self.cursor, self.stored.revision);
         self.storing = Some(tokio::spawn(async move {
@@ -317,6 +321,7 @@ impl<'a> Session<'a> {
     }
 
     async fn store(&mut self) -> Result<(), Lost> {
+        self.check_current()?;
         let StoredWebhook { id, .. } = &self.job.webhook;
         let moved = self.shared.store.move_webhook(self.job.key, id, self.stored.revision, self.cursor).await;
         self.stored_or_open(moved)

@@ -280,6 +280,30 @@ async fn s14_what_was_removed_or_replaced_during_the_last_call_is_not_kept_as_fa
     }
 }
 
+/// The new one has the id and the first revision of the old one, and it gets only what follows.
+#[tokio::test]
+async fn s14_the_call_of_a_removed_webhook_changes_none_that_is_created_again() {
+    for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::GONE] {
+        let inner = Arc::new(MemoryStore::new());
+        let (server, held) =
+            (serve(one_at_a_time().store(inner.clone())).await, Held::answering(status).await);
+        let elsewhere = Receiver::start(&[]).await;
+        let task = start(&server, &held.url).await;
+        until(async || (held.calls() == 1).then_some(())).await;
+        By::Owner.stop(&server, &task, "").await;
+        By::Replacing.stop(&server, &task, &elsewhere.url).await;
+        held.gate.let_pass(1000);
+        // Whoever comes last comes after all that waited.
+        let last = start(&server, &elsewhere.url).await;
+        let got = elsewhere.wait_for_end().await;
+        let of_last = |got: &Got| got.json().to_string().contains(last.as_str());
+        assert!(got.iter().all(of_last), "{status}: {}", got.len());
+        assert_eq!(held.calls(), 1, "{status}");
+        assert!(inner.failed_webhooks(None, 10).await.unwrap().is_empty(), "{status}");
+        server.stop().await;
+    }
+}
+
 /// A server that stops lets the calls under way end, and knows afterwards what was delivered.
 #[tokio::test]
 async fn s14_a_stop_waits_for_the_calls_under_way_and_begins_no_other() {

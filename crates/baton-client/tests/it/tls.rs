@@ -86,14 +86,16 @@ async fn p09_a_client_certificate_is_a_credential() {
     server.stop().await;
 }
 
-/// A card that came by https lists an http address: whoever reads the line would read the calls.
+/// A card that came by https lists an http address: whoever reads the line would read the calls. An address of gRPC has no
+/// scheme, and is called with TLS.
 #[tokio::test]
 async fn p09_https_does_not_become_http() {
     let authority = Authority::new();
     let plain = serve_router(Router::new().route("/", get(|| async { "" }))).await;
     let builder = with_agent(obedient).tls(authority.server()).public_url(&plain);
     let server = serve_tls(builder).await;
-    let error = quick().tls(authority.trusted()).connect(&server.url).await.unwrap_err();
+    let builder = quick().tls(authority.trusted()).bindings([Binding::JsonRpc, Binding::HttpJson]);
+    let error = builder.connect(&server.url).await.unwrap_err();
     let Error::NoInterface(none) = &error else { panic!("{error}") };
     assert!(none.to_string().contains("the card came by https, and this is http"), "{none}");
     server.stop().await;

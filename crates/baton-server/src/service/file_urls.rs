@@ -40,8 +40,20 @@ fn leads_inside(url: &str) -> bool {
     // Browsers need no slashes at all.
     let rest = rest.trim_start_matches(['/', '\\']);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = &rest[..end];
     // A backslash is a slash for browsers. Of several names some readers take that before the first `@`, and some that after the last.
-    rest[..end].split(['@', '\\']).any(|authority| !is_on_internet(authority))
+    let mut names = authority.rsplit(['@', '\\']);
+    let host = names.next().unwrap_or_default();
+    let may_be_user = !authority.contains('\\');
+    !is_on_internet(host) || names.any(|name| !is_on_internet(name) && !(may_be_user && is_user(name)))
+}
+
+/// Whether nobody takes this, which stands before an `@`, for a host: a word, with or without a password.
+fn is_user(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    let is_word = name.starts_with(|it: char| it.is_ascii_alphabetic())
+        && name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'+'));
+    is_word && !name.eq_ignore_ascii_case("localhost")
 }
 
 fn is_on_internet(authority: &str) -> bool {
@@ -82,6 +94,10 @@ mod tests {
             " http://127.0.0.1/a",
             "ht\ntp://127.0.0.1/a",
             "http://files.example@127.0.0.1/a",
+            "http://localhost:80@files.example/a",
+            "http://10.0.0.1:80@files.example/a",
+            "http://printer\\@files.example/a",
+            "http://@files.example/a",
             "http://127.0.0.1@files.example/a",
             "http://127.0.0.1#@files.example/a",
             "http://files.example\\@127.0.0.1@/a",
@@ -103,6 +119,7 @@ mod tests {
             "https://files.example/a",
             "http://files.example:8080/a?x=http://127.0.0.1/#127.0.0.1",
             "https://files.example",
+            "https://user:pass.word@files.example/a",
             "https://8.8.8.8/a",
             "https://[2606:4700::1111]:443/a",
             "HTTPS://Files.Example/a",

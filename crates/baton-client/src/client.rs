@@ -203,21 +203,17 @@ impl Client {
         last_event_id: Option<&str>,
         retries: &Retries,
     ) -> Result<Events, Error> {
-        self.until_answered(retries, call, |at| self.open_stream_once(at, call, last_event_id)).await
-    }
-
-    async fn open_stream_once(
-        &self,
-        at: usize,
-        call: &Call,
-        last_event_id: Option<&str>,
-    ) -> Result<Events, Error> {
         #[cfg(feature = "grpc")]
-        if self.0.interfaces[at].binding == Binding::Grpc {
+        if self.0.interfaces[self.0.current.load(Ordering::Relaxed)].binding == Binding::Grpc {
             let (client, call, last) = (self.clone(), call.clone(), last_event_id.map(str::to_owned));
-            return Opening::begin(async move { client.events(at, &call, last.as_deref()).await }).await;
+            let retries = retries.clone();
+            // With its retries: an interface that cannot be reached may take longer to say so than the head is waited for.
+            return Opening::begin(async move {
+                client.until_answered(&retries, &call, |at| client.events(at, &call, last.as_deref())).await
+            })
+            .await;
         }
-        self.events(at, call, last_event_id).await
+        self.until_answered(retries, call, |at| self.events(at, call, last_event_id)).await
     }
 
     /// The events of a new stream, once its head has come.

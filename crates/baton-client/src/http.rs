@@ -168,14 +168,14 @@ impl Http {
 }
 
 /// Without asking the server first: what it offers over TLS would decide between the two. No pings over HTTP/2: servers of gRPC
-/// close connections that ping more often than every five minutes, and the idle timeout finds dead ones sooner.
+/// close connections that ping more often than every five minutes.
 fn of_version(builder: reqwest::ClientBuilder, http2: bool) -> reqwest::ClientBuilder {
     #[cfg(feature = "grpc")]
     if http2 {
         return builder
             .http2_prior_knowledge()
             .http2_initial_stream_window_size(HTTP2_WINDOW)
-            .http2_initial_connection_window_size(2 * HTTP2_WINDOW);
+            .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
     }
     let _ = http2;
     builder.http1_only()
@@ -184,6 +184,10 @@ fn of_version(builder: reqwest::ClientBuilder, http2: bool) -> reqwest::ClientBu
 /// How much of one answer may come before it is read: what would be on the way at 100 MB/s and 10 ms.
 #[cfg(feature = "grpc")]
 const HTTP2_WINDOW: u32 = 1 << 20;
+
+/// The largest there is: streams that nobody reads fill their own windows, and never that of the calls beside them.
+#[cfg(feature = "grpc")]
+const HTTP2_CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 /// An answer whose body has not been read yet.
 #[derive(Debug)]

@@ -123,7 +123,14 @@ async fn check_head(interface: &Interface, answer: &mut Answer) -> Result<(), Er
     let media_type = answer.media_type();
     let is_grpc = media_type == "application/grpc" || media_type.starts_with("application/grpc+");
     if status >= 300 && !is_grpc {
-        let body = answer.text(MAX_FOREIGN).await?;
+        // A page that cannot be read says no less than its status.
+        let unreadable = [TransportKind::Malformed, TransportKind::TooLarge];
+        let body = match answer.text(MAX_FOREIGN).await {
+            Err(error) if error.transport().is_some_and(|it| unreadable.contains(&it.kind())) => {
+                String::new()
+            }
+            body => body?,
+        };
         let peer = PeerError::of_http(interface.generation, Some(status), &body);
         return Err(agent_error(answer, peer).into());
     }

@@ -23,6 +23,9 @@ const MAX_TASK_BYTES: usize = 64 * 1024;
 /// How many are read at once when old ones are removed. A record may have 64 KiB.
 const SWEPT_AT_ONCE: u32 = 50;
 
+/// How many overdue webhooks one sweep sets aside at most: it must not keep others from their turn.
+const OVERDUE_AT_ONCE: u32 = 500;
+
 /// Why a webhook of a task is set aside that is about to be removed.
 const REMOVED_TOO_EARLY: &str = "its task was removed before everything was delivered";
 
@@ -144,7 +147,7 @@ impl FailedRecord {
 }
 
 /// Sets open webhooks of tasks aside that ended before this time, since the tasks are about to be removed: up to `most`, those
-/// of the oldest tasks first. Answers how many.
+/// of the oldest tasks first. Answers how many. What is left, and what fails, has its turn at the next sweep.
 pub(crate) async fn set_aside_overdue(
     store: &WatchedStore,
     registry: &Registry,
@@ -152,37 +155,51 @@ pub(crate) async fn set_aside_overdue(
     before: Timestamp,
     most: u64,
 ) -> StoreResult<u64> {
-    let mut done = 0;
-    while done < most {
-        let limit = u32::try_from(most - done).unwrap_or(u32::MAX).min(SWEPT_AT_ONCE);
-        let page = store.overdue_webhooks(before, limit).await?;
-        let mut moved = 0;
-        for OpenWebhook { key, scope, task, webhook, .. } in page {
-            let cursor = WebhookCursor { state: WebhookState::Failed, ..webhook.cursor };
-            let (revision, id) = (webhook.cursor.revision, webhook.id.clone());
-            // In 0.1 nothing is kept.
-            let generation = WebhookRecord::from_stored(&webhook.record).map(|record| record.generation);
-            let is_over = if let Ok(Generation::V0_1) = generation {
-                store.move_webhook(key, &id, revision, cursor).await?
-            } else {
-                let job = Job { key, scope, task: task.clone(), webhook };
-                let record = FailedRecord::of(store, &job, cursor, REMOVED_TOO_EARLY).await;
-                let failed = record.into_failed(key, &id, now);
-                store.set_aside_webhook(revision, cursor, failed, registry.max_failed()).await?
-            };
-            // Else it has just been delivered to, or its owner has changed it.
-            if is_over {
-                moved += 1;
+    let limit = u32::try_from(most).unwrap_or(u32::MAX).min(OVERDUE_AT_ONCE);
+    let (mut done, mut failed) = (0, None);
+    for OpenWebhook { key, scope, task, webhook, .. } in store.overdue_webhooks(before, limit).await? {
+        let id = webhook.id.clone();
+        let job = Job { key, scope, task: task.clone(), webhook };
+        match set_one_aside(store, registry, now, &job).await {
+            Ok(true) => {
+                done += 1;
                 registry.remove(key, &id);
                 tracing::warn!(task.id = %task, webhook.id = %id, "a webhook is not tried again: {REMOVED_TOO_EARLY}");
             }
+            // It has just been delivered to, or its owner has changed it.
+            Ok(false) => {}
+            Err(error) => failed = Some(error),
         }
-        if moved == 0 {
-            break;
-        }
-        done += moved;
     }
-    Ok(done)
+    match failed {
+        Some(error) if done == 0 => Err(error),
+        _ => Ok(done),
+    }
+}
+
+async fn set_one_aside(
+    store: &WatchedStore,
+    registry: &Registry,
+    now: Timestamp,
+    job: &Job,
+) -> StoreResult<bool> {
+    let WebhookCursor { revision, .. } = job.webhook.cursor;
+    let (id, most) = (&job.webhook.id, registry.max_failed());
+    let cursor = WebhookCursor { state: WebhookState::Failed, ..job.webhook.cursor };
+    // In 0.1 nothing is kept.
+    let generation = WebhookRecord::from_stored(&job.webhook.record).map(|record| record.generation);
+    if let Ok(Generation::V0_1) = generation {
+        return store.move_webhook(job.key, id, revision, cursor).await;
+    }
+    let mut record = FailedRecord::of(store, job, cursor, REMOVED_TOO_EARLY).await;
+    let failed = record.clone().into_failed(job.key, id, now);
+    match store.set_aside_webhook(revision, cursor, failed, most).await {
+        // There may be room for it without the task.
+        Err(StoreError::Full(_)) if record.last.take().is_some() => {
+            store.set_aside_webhook(revision, cursor, record.into_failed(job.key, id, now), most).await
+        }
+        set_aside => set_aside,
+    }
 }
 
 /// Removes what failed before this time, of tasks that are gone.
@@ -221,15 +238,14 @@ async fn last_task(store: &WatchedStore, job: &Job) -> Option<LastTask> {
 }
 
 impl Shared {
-    /// Keeps a webhook that is not called again, with the task as it is now. Answers whether it still had this revision.
+    /// Keeps a webhook that is not called again. Answers whether it still had this revision.
     pub(super) async fn set_aside(
         &self,
         job: &Job,
         revision: u64,
         cursor: WebhookCursor,
-        reason: &str,
+        record: FailedRecord,
     ) -> StoreResult<bool> {
-        let record = FailedRecord::of(&self.store, job, cursor, reason).await;
         let failed = record.into_failed(job.key, &job.webhook.id, self.now());
         self.store.set_aside_webhook(revision, cursor, failed, self.options.max_failed).await
     }

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::Shared;
 use super::deliver::Outcome;
 use super::endpoints::Call;
+use super::failed::FailedRecord;
 use super::notification::{Next, Notification, Notifications};
 use super::registry::Job;
 use super::schedule::{self, Policy};
@@ -256,9 +257,11 @@ impl<'a> Session<'a> {
 
     async fn set_aside(&mut self, reason: &str) -> Result<(), Lost> {
         self.stored_last().await?;
+        // This reads the task: only then is it asked whose end this is.
+        let record = FailedRecord::of(&self.shared.store, &self.job, self.cursor, reason).await;
         self.check_current()?;
         let revision = self.stored.revision;
-        let moved = self.shared.set_aside(&self.job, revision, self.cursor, reason).await;
+        let moved = self.shared.set_aside(&self.job, revision, self.cursor, record).await;
         self.stored_or_open(moved)
     }
 

@@ -34,7 +34,7 @@ impl Builder {
         self
     }
 
-    /// Serves HTTPS, and nothing else, on the server's own listener ([`Server::serve`] and the like).
+    /// Serves HTTPS, and nothing else, on the server's own listener ([`Server::serve`](crate::Server::serve) and the like).
     #[cfg(feature = "tls")]
     pub fn tls(mut self, options: TlsOptions) -> Self {
         self.tls = Some(options);

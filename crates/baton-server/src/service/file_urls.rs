@@ -45,7 +45,8 @@ fn leads_inside(url: &str) -> bool {
     let mut names = authority.rsplit(['@', '\\']);
     let host = names.next().unwrap_or_default();
     let may_be_user = !authority.contains('\\');
-    !is_on_internet(host) || names.any(|name| !is_on_internet(name) && !(may_be_user && is_user(name)))
+    let is_harmless = |name: &str| is_on_internet(name) || may_be_user && is_user(name);
+    !is_on_internet(host) || !names.all(is_harmless)
 }
 
 /// Whether nobody takes this, which stands before an `@`, for a host: a word, with or without a password.

@@ -300,6 +300,8 @@ async fn s14_the_call_of_a_removed_webhook_changes_none_that_is_created_again() 
         assert!(got.iter().all(of_last), "{status}: {}", got.len());
         assert_eq!(held.calls(), 1, "{status}");
         assert!(inner.failed_webhooks(None, 10).await.unwrap().is_empty(), "{status}");
+        let left = inner.open_webhooks(None, 10).await.unwrap();
+        assert!(left.iter().all(|open| open.task.as_str() != task), "{status}: {left:?}");
         server.stop().await;
     }
 }

@@ -148,13 +148,16 @@ pub(super) async fn set_aside(
     let FailedWebhook { key, id, at, record } = failed;
     let member = member(*key, id);
     let before = find_failed(store, &member).await?;
-    put_failed(store, &member, place(*at, *key, id).as_bytes(), record, most).await?;
+    let to = place(*at, *key, id);
+    // Others make room for it only once it is sure to stay.
+    put_failed(store, &member, to.as_bytes(), record, u32::MAX).await?;
     if move_to(store, *key, id, revision, cursor).await? {
+        put_failed(store, &member, to.as_bytes(), record, most).await?;
         return Ok(true);
     }
     let line = |stored: &Vec<u8>| stored.iter().position(|byte| *byte == b'\n');
     match before.as_ref().and_then(|before| Some(before.split_at(line(before)?))) {
-        Some((place, record)) => put_failed(store, &member, place, &record[1..], most).await?,
+        Some((place, record)) => put_failed(store, &member, place, &record[1..], u32::MAX).await?,
         None => remove_failed(store, *key, id).await.map(drop)?,
     }
     Ok(false)

@@ -107,7 +107,7 @@ fn message(words: &str) -> Value {
         "extensions": [canary("extension")],
         "parts": [{"text": words}, {"text": canary("text")}, {"data": {"deep": [data]}},
             {"raw": base64(canary("raw").as_bytes()), "filename": canary("filename")},
-            {"url": format!("https://u:{}@h.example/", canary("fileurl"))}]})
+            {"url": format!("https://h.example/?key={}", canary("fileurl"))}]})
 }
 
 /// Numbers do: they need to differ within this process.

@@ -149,9 +149,6 @@ impl Exchange<'_> {
         parts: &Parts,
         log: &mut RequestLog<'_>,
     ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
-        // It numbers the messages of gRPC. Events of other bindings have ids.
-        #[cfg(feature = "grpc")]
-        self.context.extensions.retain(|uri| uri != super::grpc::RESUME);
         let (dialect, facts, http) = (self.dialect, std::mem::take(&mut self.facts), parts.version);
         let format = AnswerFormat::Json(JsonFormat { dialect, facts, envelope, media_type, http });
         self.answer_as(format, parts, log)

@@ -1,5 +1,7 @@
 //! The checks that scripts make, and the lines they print about them.
 
+use super::clients::Client;
+
 pub struct Check {
     /// The name that scripts print; it contains ids of the ledger.
     pub name: &'static str,
@@ -232,6 +234,21 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         // Those of our own commands are listed where they are made, in `crates/baton/tests/it/cli/live`.
         .then_some((name, verdict))
         .or_else(|| name.starts_with("p09_cli_").then_some((name, verdict)))
+}
+
+/// What of these checks, all of which a client runs and passes, did not pass or run.
+pub fn unexpected(client: &Client, checks: &[Check], output: &str) -> Vec<String> {
+    let found = verdicts(output);
+    let names = checks.iter().map(|check| check.name);
+    names
+        .filter_map(|name| match found.iter().find(|(check, _)| *check == name) {
+            Some((_, Verdict::Passed)) => None,
+            Some((_, Verdict::Failed(why) | Verdict::Skipped(why))) => {
+                Some(format!("{}: {name}: {why}", client.name))
+            }
+            None => Some(format!("{}: {name} did not run", client.name)),
+        })
+        .collect()
 }
 
 #[cfg(test)]

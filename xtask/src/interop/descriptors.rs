@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::checks::{MESSAGE_CHECKS, Verdict, verdicts};
+use super::checks::{MESSAGE_CHECKS, unexpected};
 use super::clients::{CLIENTS, Client};
 use super::environments;
 use crate::workspace::Workspace;
@@ -43,7 +43,7 @@ pub fn run(workspace: &Workspace, folder: &Path) -> Result<(), String> {
         let output = String::from_utf8_lossy(&done.stdout).into_owned();
         fs::write(&results, &output).map_err(|e| format!("{}: {e}", results.display()))?;
         println!("\n{}, messages of gRPC\n{}", client.package, output.trim_end());
-        let found = unexpected(client, &output);
+        let found = unexpected(client, MESSAGE_CHECKS, &output);
         if !found.is_empty() {
             println!("{}", fs::read_to_string(&log).unwrap_or_default().trim_end());
         }
@@ -53,20 +53,6 @@ pub fn run(workspace: &Workspace, folder: &Path) -> Result<(), String> {
         0 => Ok(()),
         _ => Err(format!("messages of gRPC, not as expected:\n  {}", surprises.join("\n  "))),
     }
-}
-
-fn unexpected(client: &Client, output: &str) -> Vec<String> {
-    let found = verdicts(output);
-    let names = MESSAGE_CHECKS.iter().map(|check| check.name);
-    names
-        .filter_map(|name| match found.iter().find(|(check, _)| *check == name) {
-            Some((_, Verdict::Passed)) => None,
-            Some((_, Verdict::Failed(why) | Verdict::Skipped(why))) => {
-                Some(format!("{}: {name}: {why}", client.name))
-            }
-            None => Some(format!("{}: {name} did not run", client.name)),
-        })
-        .collect()
 }
 
 /// How many facts of the descriptors agreed, and how many golden messages: what the script notes.
